@@ -1,0 +1,5 @@
+//! Where sums over particles are done.
+
+mod gemm;
+
+pub use gemm::Gemm;

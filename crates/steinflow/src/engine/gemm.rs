@@ -1,0 +1,47 @@
+//! Products of small row-major tiles, single-threaded, so that their bits depend on nothing else.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+
+/// The product of two row-major tiles.
+pub trait Gemm: Sized {
+    /// `out = a · bᵀ` for `a` of `m × k` and `b` of `n × k`.
+    #[doc(hidden)]
+    fn product_transposed(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
+
+    /// `out += a · b` for `a` of `m × k` and `b` of `k × n`.
+    #[doc(hidden)]
+    fn accumulate_product(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
+}
+
+macro_rules! gemm {
+    ($($real:ty),*) => {$(
+        impl Gemm for $real {
+            fn product_transposed(
+                a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
+            ) {
+                matmul(
+                    MatMut::from_row_major_slice_mut(out, m, n),
+                    Accum::Replace,
+                    MatRef::from_row_major_slice(a, m, k),
+                    MatRef::from_row_major_slice(b, n, k).transpose(),
+                    1.0,
+                    Par::Seq,
+                );
+            }
+            fn accumulate_product(
+                a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
+            ) {
+                matmul(
+                    MatMut::from_row_major_slice_mut(out, m, n),
+                    Accum::Add,
+                    MatRef::from_row_major_slice(a, m, k),
+                    MatRef::from_row_major_slice(b, k, n),
+                    1.0,
+                    Par::Seq,
+                );
+            }
+        }
+    )*};
+}
+gemm!(f32, f64);

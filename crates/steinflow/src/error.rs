@@ -1,0 +1,147 @@
+//! What can go wrong, in the user's terms: every error names the value and the remedy.
+
+/// Result of anything in this library that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of the library.
+///
+/// [`Error::is_usage`] tells a wrong request (mend the call) from a failed run (change a setting).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A setting has a value it cannot have.
+    #[error("{name} is {value}: {remedy}")]
+    Setting {
+        /// The setting's name.
+        name: &'static str,
+        /// What it was set to.
+        value: String,
+        /// What to do.
+        remedy: String,
+    },
+
+    /// A name that is not in a catalogue.
+    #[error("there is no {kind} `{name}`{}; known: {}", suggestion(.nearest), .known.join(", "))]
+    Unknown {
+        /// What kind of thing was asked for: method, model, …
+        kind: &'static str,
+        /// The name that was given.
+        name: String,
+        /// The nearest known name, if one is near.
+        nearest: Option<String>,
+        /// All known names.
+        known: Vec<String>,
+    },
+
+    /// A matrix or slice of the wrong shape.
+    #[error("{what} has shape {found}, expected {expected}")]
+    Shape {
+        /// What it is.
+        what: &'static str,
+        /// The shape it has.
+        found: String,
+        /// The shape it should have.
+        expected: String,
+    },
+
+    /// A score, log density or velocity that is not a number.
+    #[error(
+        "{what} of particle {particle} is {value} at step {step} with step size {step_size}: try a \
+         smaller step size, a start closer to the mode, or the policy `freeze` or `shrink` for \
+         non-finite values"
+    )]
+    NonFinite {
+        /// `score`, `log density` or `position`.
+        what: &'static str,
+        /// The value found.
+        value: f64,
+        /// The particle's index.
+        particle: usize,
+        /// The step, counted from 0.
+        step: u64,
+        /// The step size in use.
+        step_size: f64,
+    },
+
+    /// A diffusion matrix A with a negative direction.
+    #[error(
+        "A is not positive semidefinite in block `{block}` at particle {particle} (found {value}): \
+         a diffusion matrix must have no negative eigenvalue; check the dynamics' coefficients"
+    )]
+    NotPositiveSemidefinite {
+        /// The block of the state.
+        block: String,
+        /// The particle's index.
+        particle: usize,
+        /// The offending entry or pivot.
+        value: f64,
+    },
+
+    /// The user's own target or observer failed.
+    #[error("{0}")]
+    User(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+fn suggestion(nearest: &Option<String>) -> String {
+    nearest.as_ref().map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
+}
+
+impl Error {
+    /// A wrong request, as opposed to a run that failed while it was under way.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Setting { .. } | Self::Unknown { .. } | Self::Shape { .. })
+    }
+
+    /// A setting that cannot have the value it was given.
+    pub fn setting(
+        name: &'static str,
+        value: impl std::fmt::Display,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self::Setting { name, value: value.to_string(), remedy: remedy.into() }
+    }
+
+    /// A name that is not in the catalogue `known`; suggests the nearest one.
+    pub fn unknown<'a>(
+        kind: &'static str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let known: Vec<String> = known.into_iter().map(str::to_owned).collect();
+        let nearest = known
+            .iter()
+            .map(|candidate| (edit_distance(name, candidate), candidate))
+            .filter(|&(distance, candidate)| distance <= candidate.len().max(3) / 2)
+            .min_by_key(|&(distance, _)| distance)
+            .map(|(_, candidate)| candidate.clone());
+        Self::Unknown { kind, name: name.to_owned(), nearest, known }
+    }
+}
+
+/// Levenshtein distance, by bytes.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let substitute = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+
+    #[test]
+    fn unknown_names_suggest_the_nearest() {
+        let error = Error::unknown("method", "sghmc-stien", ["ld", "svgd", "sghmc-stein"]);
+        assert!(error.to_string().contains("did you mean `sghmc-stein`?"), "{error}");
+        let error = Error::unknown("method", "metropolis", ["ld", "svgd"]);
+        assert!(!error.to_string().contains("did you mean"), "{error}");
+    }
+}
