@@ -21,7 +21,7 @@ pub enum Error {
     },
 
     /// A name that is not in a catalogue.
-    #[error("there is no {kind} `{name}`{}; known: {}", suggestion(.nearest), .known.join(", "))]
+    #[error("there is no {kind} `{name}`{}; known: {}", suggestion(.nearest.as_deref()), .known.join(", "))]
     Unknown {
         /// What kind of thing was asked for: method, model, …
         kind: &'static str,
@@ -82,8 +82,8 @@ pub enum Error {
     User(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-fn suggestion(nearest: &Option<String>) -> String {
-    nearest.as_ref().map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
 }
 
 impl Error {

@@ -1,13 +1,41 @@
-//! Samplers for a density known up to a constant.
+//! Samplers for a density known up to a constant, with deterministic interacting particles.
+//!
+//! One recipe: pick a [target](target) π, pick MCMC [dynamics] (A, C), and run them as a
+//! [diffusion](field::Diffusion) or [de-randomised](field::Stein). The modules stand in that order.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`target`] | log π and its score, for a batch of particles |
+//! | [`dynamics`] | (A, C): structure, coefficients, divergence; auxiliary variables |
+//! | [`kernel`] | radial kernels, what they see, bandwidth rules |
+//! | [`field`] | the velocity of every particle, or drift and noise |
+//! | [`integrator`] | Euler, symmetric splitting, Adagrad/RMSprop/Adam, step sizes |
+//! | [`run`] | the loop: builder, observers, stop rules |
+//! | [`method`] | the catalogue of samplers that have a name |
+//! | [`testing`] | laws that any dynamics, kernel or target can be checked with |
+//!
+//! After Shen, Heinonen and Kaski, [De-randomizing MCMC dynamics with the diffusion Stein
+//! operator](https://arxiv.org/abs/2110.03768) (2021).
 
+pub mod dynamics;
 pub mod engine;
 mod error;
+pub mod field;
+pub mod integrator;
+pub mod kernel;
+mod linalg;
 mod matrix;
+pub mod method;
 pub mod random;
 mod real;
+pub mod run;
+mod system;
 pub mod target;
+pub mod testing;
 
 pub use error::{Error, Result};
 pub use matrix::{MatMut, MatRef, Matrix};
 pub use real::Real;
+pub use run::{Outcome, Sampler};
+pub use system::System;
 pub use target::{LogDensity, Minibatch};

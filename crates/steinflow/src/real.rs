@@ -24,7 +24,7 @@ pub trait Real:
     + Default
     + Send
     + Sync
-    + crate::engine::Gemm
+    + crate::engine::Arithmetic
     + 'static
 {
     /// The name that configs and messages use.

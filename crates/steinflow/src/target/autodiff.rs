@@ -1,7 +1,7 @@
 //! A target from a log density alone, differentiated in forward mode.
 
-pub use num_dual::DualNum;
 use num_dual::Dual;
+pub use num_dual::DualNum;
 
 use super::{LogDensity, Minibatch, PerParticle};
 use crate::{MatMut, MatRef, Real, Result};
@@ -47,8 +47,7 @@ impl<G: GenericLogDensity> Autodiff<G> {
     }
 
     fn differentiate<T: Real>(&self, theta: &[T], score: &mut [T]) -> T {
-        let mut dual: Vec<_> =
-            theta.iter().map(|x| Dual::<f64>::from_re(x.as_f64())).collect();
+        let mut dual: Vec<_> = theta.iter().map(|x| Dual::<f64>::from_re(x.as_f64())).collect();
         let mut value = f64::NAN;
         for j in 0..dual.len() {
             dual[j].eps = 1.0;

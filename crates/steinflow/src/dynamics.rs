@@ -1,0 +1,131 @@
+//! MCMC dynamics (A, C): A positive semidefinite, C skew, and the auxiliary variables they need.
+//!
+//! Every continuous Itô process that leaves π invariant has the form
+//!
+//! ```text
+//! dz = f(z) dt + √(2A) dW,   f = (A + C) ∇log π(z) + ∇·(A + C)
+//! ```
+//!
+//! ([Ma et al. 2015](https://arxiv.org/abs/1506.04696); the paper's eqs. for f and Σ). A dynamics
+//! states the *structure* of M = A + C once, and per particle only the few numbers that vary.
+
+mod langevin;
+pub mod metric;
+mod operator;
+mod riemannian;
+mod sghmc;
+mod sgnht;
+mod sgrhmc;
+mod structure;
+mod third_order;
+
+pub use langevin::Langevin;
+pub use metric::Metric;
+pub use operator::{Operator, Terms};
+pub use riemannian::Riemannian;
+pub use sghmc::Sghmc;
+pub use sgnht::Sgnht;
+pub use sgrhmc::Sgrhmc;
+pub use structure::{Auxiliary, Block, Structure};
+pub use third_order::ThirdOrder;
+
+use crate::{MatRef, Real};
+
+/// The block of the state that holds the parameters θ.
+pub const THETA: usize = 0;
+/// The first auxiliary block, by custom the momentum r.
+pub const R: usize = 1;
+/// The second auxiliary block: the thermostat ξ of SGNHT, the u of third-order dynamics.
+pub const XI: usize = 2;
+
+/// A pair (A, C): what a methods person writes.
+///
+/// This is SGHMC, whole:
+///
+/// ```
+/// use steinflow::dynamics::{Block, Dynamics, R, Structure, THETA};
+/// use steinflow::Real;
+///
+/// struct Sghmc {
+///     friction: f64,
+///     variance: f64,
+/// }
+/// impl<T: Real> Dynamics<T> for Sghmc {
+///     fn structure(&self, dim: usize) -> Structure {
+///         Structure::new(dim)
+///             .auxiliary("r", 0.0, self.variance)
+///             .diffusion(R, Block::Scalar(self.friction))
+///             .curl(R, THETA, Block::Scalar(1.0))
+///     }
+/// }
+/// ```
+///
+/// Check a new one with [`crate::testing`].
+pub trait Dynamics<T: Real = f64>: Send + Sync {
+    /// The blocks of A and C for a target in `dim` dimensions.
+    fn structure(&self, dim: usize) -> Structure;
+
+    /// Writes the numbers that the structure's `…Coefficient` blocks refer to, at one particle.
+    fn coefficients(&self, at: &Point<'_, T>, coefficients: &mut [T]) {
+        let _ = (at, coefficients);
+    }
+
+    /// Writes ∇·(A + C), by rows: `out[i] = Σⱼ ∂Mᵢⱼ/∂zⱼ`, at one particle. `out` has one entry per
+    /// coordinate of z = (θ, r, …) and holds zeros on entry; constant dynamics leave it so.
+    fn divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
+        let _ = (at, out);
+    }
+}
+
+/// One particle, as a dynamics sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Point<'a, T> {
+    /// z = (θ, r, …), each block `dim` long.
+    pub state: &'a [T],
+    /// The number of coordinates of θ.
+    pub dim: usize,
+    /// log π(θ), up to the target's constant.
+    pub log_density: T,
+    /// ∇log π(θ).
+    pub score: &'a [T],
+}
+
+impl<'a, T> Point<'a, T> {
+    /// A block of the state: `at.block(THETA)`, `at.block(R)`.
+    pub fn block(&self, block: usize) -> &'a [T] {
+        &self.state[block * self.dim..(block + 1) * self.dim]
+    }
+}
+
+/// Everything that is known about the particles at one instant: what a field works from.
+#[derive(Clone, Copy, Debug)]
+pub struct Evaluated<'a, T> {
+    /// M = A + C, ready to be applied.
+    pub operator: &'a Operator<T>,
+    /// The particles z, `N × (blocks · dim)`.
+    pub state: MatRef<'a, T>,
+    /// ∇log π(z) of the augmented density, same shape.
+    pub gradient: MatRef<'a, T>,
+    /// The coefficient row c of every particle, `N × width`; column 0 holds ones.
+    pub coefficients: MatRef<'a, T>,
+    /// The drift f(z), shaped as the state. Only the rows of blocks that are about to move are
+    /// up to date.
+    pub drift: MatRef<'a, T>,
+}
+
+macro_rules! delegate_to_pointee {
+    ($($pointer:ty),*) => {$(
+        impl<T: Real, D: Dynamics<T> + ?Sized> Dynamics<T> for $pointer {
+            fn structure(&self, dim: usize) -> Structure {
+                (**self).structure(dim)
+            }
+            fn coefficients(&self, at: &Point<'_, T>, coefficients: &mut [T]) {
+                (**self).coefficients(at, coefficients);
+            }
+            fn divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
+                (**self).divergence(at, out);
+            }
+        }
+    )*};
+}
+delegate_to_pointee!(&D, Box<D>);

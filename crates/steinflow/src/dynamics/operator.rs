@@ -1,0 +1,289 @@
+//! M = A + C as a linear map that is itself linear in a particle's coefficient row.
+//!
+//! A coefficient row is c = (1, c₁, …): the leading 1 carries the constant blocks. Because M(c) is
+//! linear in c, Σⱼ wᵢⱼ M(cⱼ) = M(Σⱼ wᵢⱼ cⱼ), so a sum over particles of M applied to pairwise
+//! differences needs only sums of coefficient rows. That is what makes the Stein field one pass of
+//! kernel sums (`field::Stein`).
+
+use super::structure::{Block, Structure};
+use crate::linalg::{spectral, symmetric_eigen};
+use crate::{Error, Real, Result};
+
+/// Which part of M acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Terms {
+    /// A + C.
+    All,
+    /// A alone.
+    Diffusion,
+}
+
+/// How a block is read where it stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Orientation {
+    Straight,
+    /// −Bᵀ: the mirror image of a curl block.
+    NegatedTranspose,
+    /// The part above the diagonal, mirrored with the opposite sign.
+    Skew,
+}
+
+#[derive(Clone, Debug)]
+enum Values<T> {
+    Scalar(T),
+    Diagonal(Vec<T>),
+    Full(Vec<T>),
+    ScalarCoefficient(usize),
+    DiagonalCoefficients(usize),
+    FullCoefficients(usize),
+}
+
+#[derive(Clone, Debug)]
+struct Entry<T> {
+    column: usize,
+    diffusion: bool,
+    orientation: Orientation,
+    values: Values<T>,
+}
+
+/// M = A + C in one precision. See the module's documentation.
+#[derive(Clone, Debug)]
+pub struct Operator<T> {
+    dim: usize,
+    width: usize,
+    block_names: Vec<&'static str>,
+    /// The blocks of each row of M.
+    rows: Vec<Vec<Entry<T>>>,
+    /// For every block, a factor L with LLᵀ = A where A is constant and full.
+    constant_factors: Vec<Option<Vec<T>>>,
+}
+
+impl<T: Real> Operator<T> {
+    /// Prepares a structure, which must be valid.
+    pub fn new(structure: &Structure) -> Self {
+        let cast = |values: &[f64]| values.iter().map(|&x| T::of(x)).collect::<Vec<_>>();
+        let prepare = |block: &Block| match block {
+            Block::Scalar(a) => Values::Scalar(T::of(*a)),
+            Block::Diagonal(a) => Values::Diagonal(cast(a)),
+            Block::Full(a) => Values::Full(cast(a.as_slice())),
+            // Column 0 of the coefficient row is the constant 1.
+            Block::ScalarCoefficient(k) => Values::ScalarCoefficient(k + 1),
+            Block::DiagonalCoefficients(k) => Values::DiagonalCoefficients(k + 1),
+            Block::FullCoefficients(k) => Values::FullCoefficients(k + 1),
+        };
+        let mut rows: Vec<Vec<Entry<T>>> = vec![Vec::new(); structure.blocks()];
+        let mut constant_factors = vec![None; structure.blocks()];
+        for (block, value) in &structure.diffusion {
+            rows[*block].push(Entry {
+                column: *block,
+                diffusion: true,
+                orientation: Orientation::Straight,
+                values: prepare(value),
+            });
+            if let Block::Full(matrix) = value {
+                let (values, vectors) = symmetric_eigen(matrix.as_slice(), structure.dim);
+                constant_factors[*block] =
+                    Some(cast(&spectral(&values, &vectors, |x| x.max(0.0).sqrt())));
+            }
+        }
+        for (row, column, value) in &structure.curl {
+            let mut push = |row: usize, column, orientation| {
+                let values = prepare(value);
+                rows[row].push(Entry { column, diffusion: false, orientation, values });
+            };
+            if row == column {
+                push(*row, *column, Orientation::Skew);
+            } else {
+                push(*row, *column, Orientation::Straight);
+                push(*column, *row, Orientation::NegatedTranspose);
+            }
+        }
+        Self {
+            dim: structure.dim,
+            width: 1 + structure.coefficients(),
+            block_names: structure.block_names(),
+            rows,
+            constant_factors,
+        }
+    }
+
+    /// The number of coordinates of θ, and of every block.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The number of blocks of the state.
+    pub fn blocks(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The length of a coefficient row, its leading 1 included.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Adds `scale` · (M(c) u) to `out`, the blocks in `moving` one after the other.
+    ///
+    /// `input` is u, all blocks; `coefficients` is c with its leading 1, or a weighted sum of such
+    /// rows.
+    pub fn apply(
+        &self,
+        coefficients: &[T],
+        input: &[T],
+        moving: &[usize],
+        terms: Terms,
+        scale: T,
+        out: &mut [T],
+    ) {
+        let dim = self.dim;
+        for (&row, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
+            for entry in &self.rows[row] {
+                if terms == Terms::All || entry.diffusion {
+                    let u = &input[entry.column * dim..(entry.column + 1) * dim];
+                    entry.apply(coefficients, u, scale, out);
+                }
+            }
+        }
+    }
+
+    /// Checks that A is positive semidefinite at one particle, where it varies.
+    pub(crate) fn check_diffusion(&self, coefficients: &[T], particle: usize) -> Result<()> {
+        for (block, entries) in self.rows.iter().enumerate() {
+            for entry in entries.iter().filter(|entry| entry.diffusion) {
+                let lowest = match entry.values {
+                    Values::ScalarCoefficient(k) => coefficients[k].as_f64(),
+                    Values::DiagonalCoefficients(k) => coefficients[k..k + self.dim]
+                        .iter()
+                        .map(|x| x.as_f64())
+                        .fold(f64::INFINITY, |a, b| if a < b { a } else { b }),
+                    Values::FullCoefficients(k) => {
+                        let (values, _) = self.eigen(&coefficients[k..k + self.dim * self.dim]);
+                        let largest = values[self.dim - 1].abs();
+                        let rounding = -1e3 * T::epsilon().as_f64() * largest;
+                        if values[0] >= rounding { 0.0 } else { values[0] }
+                    }
+                    _ => 0.0,
+                };
+                if !(lowest >= 0.0) {
+                    return Err(Error::NotPositiveSemidefinite {
+                        block: self.block_names[block].to_owned(),
+                        particle,
+                        value: lowest,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds `scale` · √A n to `out`, the blocks in `moving` one after the other; `noise` holds n
+    /// for those blocks, and A is block-diagonal.
+    pub fn apply_diffusion_root(
+        &self,
+        coefficients: &[T],
+        noise: &[T],
+        moving: &[usize],
+        scale: T,
+        out: &mut [T],
+    ) {
+        let dim = self.dim;
+        for (slot, &block) in moving.iter().enumerate() {
+            let n = &noise[slot * dim..(slot + 1) * dim];
+            let out = &mut out[slot * dim..(slot + 1) * dim];
+            for entry in self.rows[block].iter().filter(|entry| entry.diffusion) {
+                match &entry.values {
+                    Values::Scalar(a) => add_scaled(out, n, |_| scale * a.sqrt()),
+                    Values::Diagonal(a) => add_scaled(out, n, |i| scale * a[i].sqrt()),
+                    Values::Full(_) => {
+                        if let Some(factor) = &self.constant_factors[block] {
+                            add_product(out, factor, n, scale);
+                        }
+                    }
+                    Values::ScalarCoefficient(k) => {
+                        add_scaled(out, n, |_| scale * coefficients[*k].sqrt());
+                    }
+                    Values::DiagonalCoefficients(k) => {
+                        add_scaled(out, n, |i| scale * coefficients[k + i].sqrt());
+                    }
+                    Values::FullCoefficients(k) => {
+                        let (values, vectors) = self.eigen(&coefficients[*k..k + dim * dim]);
+                        let root = spectral(&values, &vectors, |x| x.max(0.0).sqrt());
+                        let root: Vec<T> = root.into_iter().map(T::of).collect();
+                        add_product(out, &root, n, scale);
+                    }
+                }
+            }
+        }
+    }
+
+    fn eigen(&self, matrix: &[T]) -> (Vec<f64>, Vec<f64>) {
+        let matrix: Vec<f64> = matrix.iter().map(|x| x.as_f64()).collect();
+        symmetric_eigen(&matrix, self.dim)
+    }
+}
+
+fn add_scaled<T: Real>(out: &mut [T], u: &[T], factor: impl Fn(usize) -> T) {
+    for (i, (out, &u)) in out.iter_mut().zip(u).enumerate() {
+        *out += factor(i) * u;
+    }
+}
+
+fn add_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], scale: T) {
+    for (out, row) in out.iter_mut().zip(matrix.chunks_exact(u.len())) {
+        let sum: T = row.iter().zip(u).map(|(&a, &b)| a * b).sum();
+        *out += scale * sum;
+    }
+}
+
+fn add_transposed_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], scale: T) {
+    for (&u, row) in u.iter().zip(matrix.chunks_exact(u.len())) {
+        for (out, &a) in out.iter_mut().zip(row) {
+            *out += scale * (a * u);
+        }
+    }
+}
+
+fn add_skew_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], scale: T) {
+    let dim = u.len();
+    for i in 0..dim {
+        for j in i + 1..dim {
+            let a = scale * matrix[i * dim + j];
+            out[i] += a * u[j];
+            out[j] -= a * u[i];
+        }
+    }
+}
+
+impl<T: Real> Entry<T> {
+    fn apply(&self, coefficients: &[T], u: &[T], scale: T, out: &mut [T]) {
+        let dim = u.len();
+        // Constant blocks are carried by the leading 1 of the coefficient row.
+        let constant = scale * coefficients[0];
+        let sign = match self.orientation {
+            Orientation::NegatedTranspose => -T::one(),
+            Orientation::Straight | Orientation::Skew => T::one(),
+        };
+        match &self.values {
+            Values::Scalar(a) => add_scaled(out, u, |_| sign * constant * *a),
+            Values::Diagonal(a) => add_scaled(out, u, |i| sign * constant * a[i]),
+            Values::Full(a) => self.apply_full(a, u, constant, out),
+            Values::ScalarCoefficient(k) => {
+                add_scaled(out, u, |_| sign * scale * coefficients[*k]);
+            }
+            Values::DiagonalCoefficients(k) => {
+                add_scaled(out, u, |i| sign * scale * coefficients[k + i]);
+            }
+            Values::FullCoefficients(k) => {
+                self.apply_full(&coefficients[*k..k + dim * dim], u, scale, out);
+            }
+        }
+    }
+
+    fn apply_full(&self, matrix: &[T], u: &[T], scale: T, out: &mut [T]) {
+        match self.orientation {
+            Orientation::Straight => add_product(out, matrix, u, scale),
+            Orientation::NegatedTranspose => add_transposed_product(out, matrix, u, -scale),
+            Orientation::Skew => add_skew_product(out, matrix, u, scale),
+        }
+    }
+}

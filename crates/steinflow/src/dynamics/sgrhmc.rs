@@ -1,0 +1,50 @@
+//! SGRHMC: Hamiltonian dynamics whose friction and rotation follow a metric.
+//!
+//! ```text
+//! A = [0 0; 0 G⁻¹(θ)],  C = [0 −G^{-1/2}; G^{-1/2} 0],  r ~ N(0, σ²I)
+//! f: θ′ = G^{-1/2} r/σ²,  r′ = G^{-1/2}∇log π − G⁻¹r/σ² + ∇·G^{-1/2}
+//! ```
+//!
+//! [Ma et al. 2015](https://arxiv.org/abs/1506.04696).
+
+use super::metric::square_root;
+use super::{Dynamics, Metric, Point, R, Structure, THETA};
+use crate::Real;
+
+/// Stochastic-gradient Riemannian Hamiltonian Monte Carlo.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sgrhmc<G> {
+    /// G⁻¹(θ).
+    pub metric: G,
+    /// σ², the variance of the momentum.
+    pub variance: f64,
+}
+
+impl<T: Real, G: Metric<T>> Dynamics<T> for Sgrhmc<G> {
+    fn structure(&self, dim: usize) -> Structure {
+        let shape = self.metric.shape();
+        Structure::new(dim).auxiliary("r", 0.0, self.variance).diffusion(R, shape.block(0)).curl(
+            R,
+            THETA,
+            shape.block(shape.values(dim)),
+        )
+    }
+
+    fn coefficients(&self, at: &Point<'_, T>, coefficients: &mut [T]) {
+        let shape = self.metric.shape();
+        let (inverse, root) = coefficients.split_at_mut(shape.values(at.dim));
+        self.metric.evaluate(at, inverse, &mut []);
+        square_root(shape, at.dim, inverse, &[], root, &mut []);
+    }
+
+    fn divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
+        let shape = self.metric.shape();
+        let zeros = |n| vec![T::zero(); n];
+        let (mut inverse, mut root) = (zeros(shape.values(at.dim)), zeros(shape.values(at.dim)));
+        let (mut slope, mut root_slope) =
+            (zeros(shape.derivatives(at.dim)), zeros(shape.derivatives(at.dim)));
+        self.metric.evaluate(at, &mut inverse, &mut slope);
+        square_root(shape, at.dim, &inverse, &slope, &mut root, &mut root_slope);
+        shape.divergence(&root_slope, &mut out[R * at.dim..]);
+    }
+}

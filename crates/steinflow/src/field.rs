@@ -1,0 +1,99 @@
+//! Fields: how the particles of a dynamics move.
+//!
+//! The same target, dynamics and loop give a stochastic sampler with [`Diffusion`] and a
+//! deterministic one with [`Stein`]: de-randomising is one word.
+
+mod diffusion;
+mod stein;
+
+pub use diffusion::Diffusion;
+pub use stein::Stein;
+
+use crate::dynamics::Evaluated;
+use crate::{Matrix, Real, Result};
+
+/// The address of a draw of noise: see [`crate::random`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draw {
+    /// The run's seed.
+    pub seed: u64,
+    /// A number that no other draw of the run has.
+    pub index: u64,
+}
+
+/// The velocity of every particle, and the noise of stochastic fields.
+pub trait Field<T: Real = f64>: Send {
+    /// Checks the field against the number of blocks and particles, before the run.
+    fn validate(&self, blocks: usize, particles: usize) -> Result<()> {
+        let _ = (blocks, particles);
+        Ok(())
+    }
+
+    /// Writes the velocity of the blocks in `moving`, one after the other: `N × (moving · dim)`.
+    fn velocity(
+        &mut self,
+        at: &Evaluated<'_, T>,
+        moving: &[usize],
+        velocity: &mut Matrix<T>,
+    ) -> Result<()>;
+
+    /// Whether [`Field::add_noise`] does anything.
+    fn is_random(&self) -> bool {
+        false
+    }
+
+    /// Adds the noise of a step of length `dt` to the displacement of the blocks in `moving`.
+    fn add_noise(
+        &mut self,
+        at: &Evaluated<'_, T>,
+        moving: &[usize],
+        dt: f64,
+        draw: Draw,
+        displacement: &mut Matrix<T>,
+    ) -> Result<()> {
+        let _ = (at, moving, dt, draw, displacement);
+        Ok(())
+    }
+
+    /// The bandwidths that the last velocity used, one per factor of the kernel.
+    fn bandwidths(&self) -> &[f64] {
+        &[]
+    }
+}
+
+impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
+    fn validate(&self, blocks: usize, particles: usize) -> Result<()> {
+        (**self).validate(blocks, particles)
+    }
+    fn velocity(
+        &mut self,
+        at: &Evaluated<'_, T>,
+        moving: &[usize],
+        velocity: &mut Matrix<T>,
+    ) -> Result<()> {
+        (**self).velocity(at, moving, velocity)
+    }
+    fn is_random(&self) -> bool {
+        (**self).is_random()
+    }
+    fn add_noise(
+        &mut self,
+        at: &Evaluated<'_, T>,
+        moving: &[usize],
+        dt: f64,
+        draw: Draw,
+        displacement: &mut Matrix<T>,
+    ) -> Result<()> {
+        (**self).add_noise(at, moving, dt, draw, displacement)
+    }
+    fn bandwidths(&self) -> &[f64] {
+        (**self).bandwidths()
+    }
+}
+
+/// Copies the blocks in `moving` of one particle's row, one after the other.
+fn gather<T: Copy>(row: &[T], moving: &[usize], dim: usize, out: &mut [T]) {
+    for (&block, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
+        out.copy_from_slice(&row[block * dim..(block + 1) * dim]);
+    }
+}

@@ -1,0 +1,27 @@
+//! Integrators: one step of the particles' flow.
+
+mod adaptive;
+mod euler;
+mod schedule;
+mod splitting;
+
+pub use adaptive::{Adaptive, Rule};
+pub use euler::Euler;
+pub use schedule::StepSize;
+pub use splitting::{MidpointSplitting, SymmetricSplitting};
+
+use crate::dynamics::Structure;
+use crate::system::System;
+use crate::{Real, Result};
+
+/// A way to take a step.
+pub trait Integrator<T: Real = f64>: Send {
+    /// Checks that the scheme fits the dynamics, and the field's noise if it has any.
+    fn validate(&self, structure: &Structure, random: bool) -> Result<()> {
+        let _ = (structure, random);
+        Ok(())
+    }
+
+    /// Moves the particles for a time `dt`.
+    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()>;
+}

@@ -1,0 +1,107 @@
+//! Adagrad, RMSprop and Adam on the velocity, as SVGD's users expect; for first-order flows.
+//!
+//! The velocity plays the part of the ascent direction: θ ← θ + ε · (scaled v).
+
+use super::Integrator;
+use crate::dynamics::Structure;
+use crate::system::System;
+use crate::{Error, Matrix, Real, Result};
+
+/// How past velocities scale the next step. ε₀ = 1e-8 keeps divisions finite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// v/√Σv² ([Duchi et al. 2011](https://jmlr.org/papers/v12/duchi11a.html)).
+    Adagrad,
+    /// v/√(moving average of v²), as Liu and Wang's SVGD code does with decay 0.9.
+    RmsProp {
+        /// Decay of the average.
+        decay: f64,
+    },
+    /// [Kingma and Ba 2015](https://arxiv.org/abs/1412.6980).
+    Adam {
+        /// Decay of the mean velocity.
+        first: f64,
+        /// Decay of the mean squared velocity.
+        second: f64,
+    },
+}
+
+/// A rule with the averages it carries from step to step.
+#[derive(Clone, Debug)]
+pub struct Adaptive<T> {
+    rule: Rule,
+    steps: i32,
+    mean: Vec<T>,
+    square: Vec<T>,
+}
+
+impl<T: Real> Adaptive<T> {
+    /// Starts with empty averages.
+    pub fn new(rule: Rule) -> Self {
+        Self { rule, steps: 0, mean: Vec::new(), square: Vec::new() }
+    }
+
+    /// Adagrad.
+    pub fn adagrad() -> Self {
+        Self::new(Rule::Adagrad)
+    }
+
+    /// `RMSprop` with decay 0.9.
+    pub fn rmsprop() -> Self {
+        Self::new(Rule::RmsProp { decay: 0.9 })
+    }
+
+    /// Adam with decays 0.9 and 0.999.
+    pub fn adam() -> Self {
+        Self::new(Rule::Adam { first: 0.9, second: 0.999 })
+    }
+
+    fn rescale(&mut self, velocity: &mut Matrix<T>, dt: f64) {
+        let size = velocity.as_slice().len();
+        self.mean.resize(size, T::zero());
+        self.square.resize(size, T::zero());
+        self.steps = self.steps.saturating_add(1);
+        let (keep_mean, keep_square, add_square) = match self.rule {
+            Rule::Adagrad => (0.0, 1.0, 1.0),
+            Rule::RmsProp { decay } => (0.0, decay, 1.0 - decay),
+            Rule::Adam { first, second } => (first, second, 1.0 - second),
+        };
+        // Adam divides its averages by what their start from zero has cost them.
+        let (mean_bias, square_bias) = match self.rule {
+            Rule::Adam { first, second } => {
+                (1.0 - first.powi(self.steps), 1.0 - second.powi(self.steps))
+            }
+            _ => (1.0, 1.0),
+        };
+        let [keep_mean, keep_square, add_square] = [keep_mean, keep_square, add_square].map(T::of);
+        let [rate, square_scale, tiny] = [dt / mean_bias, 1.0 / square_bias, 1e-8].map(T::of);
+        let averages = self.mean.iter_mut().zip(&mut self.square);
+        for (v, (mean, square)) in velocity.as_mut_slice().iter_mut().zip(averages) {
+            *mean = keep_mean * *mean + (T::one() - keep_mean) * *v;
+            *square = keep_square * *square + add_square * (*v * *v);
+            *v = rate * *mean / ((square_scale * *square).sqrt() + tiny);
+        }
+    }
+}
+
+impl<T: Real> Integrator<T> for Adaptive<T> {
+    fn validate(&self, structure: &Structure, random: bool) -> Result<()> {
+        if structure.blocks() > 1 || random {
+            return Err(Error::setting(
+                "integrator",
+                format!("{:?}", self.rule),
+                "it is for first-order deterministic flows such as svgd; use euler or splitting",
+            ));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
+        let moving = [crate::dynamics::THETA];
+        let mut velocity = system.velocity(&moving)?;
+        self.rescale(&mut velocity, dt);
+        system.displace(&moving, &velocity)?;
+        system.finish_move(&moving);
+        Ok(())
+    }
+}

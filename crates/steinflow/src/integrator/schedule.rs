@@ -1,0 +1,59 @@
+//! Step sizes over the course of a phase.
+
+use crate::{Error, Result};
+
+/// The step size ε as a function of the step k = 0 … K − 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StepSize {
+    /// ε at every step.
+    Constant(f64),
+    /// From the first value to the second, linearly.
+    Linear(f64, f64),
+    /// From the first value to the second along half a cosine.
+    Cosine(f64, f64),
+    /// a (b + k)^(−γ), as in [Welling and Teh
+    /// 2011](https://www.stats.ox.ac.uk/~teh/research/compstats/WelTeh2011a.pdf).
+    Polynomial {
+        /// a.
+        scale: f64,
+        /// b.
+        offset: f64,
+        /// γ.
+        power: f64,
+    },
+}
+
+impl StepSize {
+    /// ε at step `k` of `steps`.
+    ///
+    /// ```
+    /// use steinflow::integrator::StepSize;
+    /// assert_eq!(StepSize::Linear(1.0, 0.0).at(5, 11), 0.5);
+    /// ```
+    pub fn at(&self, k: u64, steps: u64) -> f64 {
+        let progress = k as f64 / steps.saturating_sub(1).max(1) as f64;
+        match *self {
+            Self::Constant(size) => size,
+            Self::Linear(from, to) => from + (to - from) * progress,
+            Self::Cosine(from, to) => {
+                to + 0.5 * (from - to) * (1.0 + (std::f64::consts::PI * progress).cos())
+            }
+            Self::Polynomial { scale, offset, power } => scale * (offset + k as f64).powf(-power),
+        }
+    }
+
+    /// Checks that every step is positive and finite.
+    pub fn validate(&self, steps: u64) -> Result<()> {
+        let last = steps.saturating_sub(1);
+        for size in [self.at(0, steps), self.at(last, steps)] {
+            if !(size > 0.0) || !size.is_finite() {
+                return Err(Error::setting(
+                    "step size",
+                    size,
+                    "it must be positive and finite; 0.1 is a common start",
+                ));
+            }
+        }
+        Ok(())
+    }
+}

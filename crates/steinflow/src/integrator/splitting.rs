@@ -1,0 +1,80 @@
+//! Symmetric splitting: half steps of the auxiliary blocks around a full step of θ.
+//!
+//! ```text
+//! r ← r + (ε/2) v_r,   θ ← θ + ε v_θ,   r ← r + (ε/2) v_r            (the paper, "GSVGD in practice")
+//! ```
+//!
+//! each velocity taken at the current state; with three blocks the pattern is nested. The paper's
+//! half steps are explicit in r, so the scheme measures **first** order, with a smaller constant
+//! than Euler's. With the midpoint rule in every part it is **second** order. Either way a step
+//! costs one gradient, unless the dynamics' coefficients read the density (SGRHMC): then the
+//! midpoint rule needs two.
+
+use super::Integrator;
+use crate::dynamics::Structure;
+use crate::system::System;
+use crate::{Error, Real, Result};
+
+/// The paper's scheme.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SymmetricSplitting;
+
+/// The same pattern with midpoint steps: second order, twice the kernel sums. Deterministic fields.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MidpointSplitting;
+
+fn needs_auxiliaries(structure: &Structure) -> Result<()> {
+    if structure.blocks() == 1 {
+        return Err(Error::setting(
+            "integrator",
+            "splitting",
+            "there is no auxiliary variable to split off; use euler",
+        ));
+    }
+    Ok(())
+}
+
+/// Outer stages for half a step, the innermost for a whole one, outer stages back.
+fn nested<'a, T: Real>(
+    system: &mut System<'a, T>,
+    dt: f64,
+    advance: impl Fn(&mut System<'a, T>, &[usize], f64) -> Result<()>,
+) -> Result<()> {
+    let stages = system.structure().stages();
+    let Some((middle, outer)) = stages.split_last() else { return Ok(()) };
+    for stage in outer {
+        advance(system, stage, 0.5 * dt)?;
+    }
+    advance(system, middle, dt)?;
+    for stage in outer.iter().rev() {
+        advance(system, stage, 0.5 * dt)?;
+    }
+    Ok(())
+}
+
+impl<T: Real> Integrator<T> for SymmetricSplitting {
+    fn validate(&self, structure: &Structure, _random: bool) -> Result<()> {
+        needs_auxiliaries(structure)
+    }
+
+    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
+        nested(system, dt, System::advance)
+    }
+}
+
+impl<T: Real> Integrator<T> for MidpointSplitting {
+    fn validate(&self, structure: &Structure, random: bool) -> Result<()> {
+        if random {
+            return Err(Error::setting(
+                "integrator",
+                "midpoint-splitting",
+                "it is made for deterministic fields; run a diffusion with euler or splitting",
+            ));
+        }
+        needs_auxiliaries(structure)
+    }
+
+    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
+        nested(system, dt, System::advance_by_midpoint)
+    }
+}

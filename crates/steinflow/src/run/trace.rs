@@ -1,0 +1,66 @@
+//! A record of the run's course, row by row.
+
+use std::ops::ControlFlow;
+
+use super::{Observer, Snapshot};
+use crate::{Real, Result};
+
+/// One recorded step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceRow {
+    /// Steps taken.
+    pub step: u64,
+    /// Mean of log π(θ) over particles.
+    pub mean_log_density: f64,
+    /// √(mean |v|²).
+    pub velocity_norm: f64,
+    /// Bandwidth of the kernel's first factor (the one that sees θ); none for a diffusion.
+    pub bandwidth: Option<f64>,
+    /// Step size.
+    pub step_size: f64,
+    /// Evaluations of the target so far.
+    pub gradients: u64,
+    /// Wall-clock seconds so far.
+    pub seconds: f64,
+}
+
+/// Records every `every`-th step and the last. Pass `trace.observer()` to the sampler.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    every: u64,
+    rows: Vec<TraceRow>,
+}
+
+impl Trace {
+    /// Records every `every`-th step.
+    pub fn new(every: u64) -> Self {
+        Self { every: every.max(1), rows: Vec::new() }
+    }
+
+    /// What was recorded.
+    pub fn rows(&self) -> &[TraceRow] {
+        &self.rows
+    }
+
+    /// The observer that fills this trace.
+    pub fn observer<T: Real>(&mut self) -> impl Observer<T> + '_ {
+        move |at: &Snapshot<'_, T>| {
+            let last = at.step == at.total_steps;
+            if let Some(velocity_norm) = at.velocity_norm
+                && (at.step.is_multiple_of(self.every) || last)
+            {
+                let sum: f64 = at.log_density.iter().map(|x| x.as_f64()).sum();
+                self.rows.push(TraceRow {
+                    step: at.step,
+                    mean_log_density: sum / at.log_density.len() as f64,
+                    velocity_norm,
+                    bandwidth: at.bandwidths.first().copied(),
+                    step_size: at.step_size,
+                    gradients: at.gradients,
+                    seconds: at.elapsed.as_secs_f64(),
+                });
+            }
+            Result::Ok(ControlFlow::Continue(()))
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! Target, dynamics, field and particles put together: what an integrator moves.
+//!
+//! The system evaluates only what is out of date. The score is refreshed when θ or the minibatch
+//! has changed and someone needs it, so a step of symmetric splitting costs one gradient.
+
+use rayon::prelude::*;
+
+use crate::dynamics::{Dynamics, Evaluated, Operator, Point, Structure, THETA, Terms};
+use crate::field::{Draw, Field};
+use crate::random::{Purpose, fill_standard_normal, stream};
+use crate::{Error, LogDensity, MatRef, Matrix, Minibatch, Real, Result};
+
+/// Particles under way. [`crate::Sampler`] drives one; take it yourself to write your own loop.
+pub struct System<'a, T: Real> {
+    target: Box<dyn LogDensity<T> + 'a>,
+    dynamics: Box<dyn Dynamics<T> + 'a>,
+    field: Box<dyn Field<T> + 'a>,
+    structure: Structure,
+    operator: Operator<T>,
+    seed: u64,
+    batch_size: Option<usize>,
+    minibatch: Option<Minibatch>,
+
+    at: Configuration<T>,
+    theta: Matrix<T>,
+    gradient: Matrix<T>,
+    coefficients: Matrix<T>,
+    drift: Matrix<T>,
+    score_is_current: bool,
+    locals_are_current: bool,
+
+    frozen: Vec<bool>,
+    squared_speeds: Vec<f64>,
+    gradients: u64,
+    noises: u64,
+    step: u64,
+    step_size: f64,
+}
+
+/// Where the particles are and what the target says there: all that a step can spoil.
+#[derive(Clone, Debug)]
+pub(crate) struct Configuration<T> {
+    state: Matrix<T>,
+    log_density: Vec<T>,
+    score: Matrix<T>,
+    batches: u64,
+}
+
+impl<'a, T: Real> System<'a, T> {
+    /// Puts particles at `theta`, with auxiliary variables drawn from their Gaussians.
+    pub fn new(
+        target: impl LogDensity<T> + 'a,
+        dynamics: impl Dynamics<T> + 'a,
+        field: impl Field<T> + 'a,
+        theta: &Matrix<T>,
+        seed: u64,
+    ) -> Result<Self> {
+        let dim = target.dim();
+        let structure = dynamics.structure(dim);
+        structure.validate()?;
+        if theta.cols() != dim {
+            return Err(Error::Shape {
+                what: "the starting particles",
+                found: format!("{} × {}", theta.rows(), theta.cols()),
+                expected: format!("particles × {dim}, the target's dimension"),
+            });
+        }
+        let (count, blocks) = (theta.rows(), structure.blocks());
+        if count == 0 {
+            return Err(Error::setting("number of particles", 0, "take 2 or more"));
+        }
+        field.validate(blocks, count)?;
+        let mut state = Matrix::zeros(count, blocks * dim);
+        for i in 0..count {
+            let (own, auxiliary) = state.row_mut(i).split_at_mut(dim);
+            own.copy_from_slice(theta.row(i));
+            let mut generator = stream(seed, Purpose::Auxiliary, 0, i as u64);
+            for (values, law) in auxiliary.chunks_exact_mut(dim).zip(structure.auxiliaries()) {
+                fill_standard_normal(&mut generator, values);
+                for x in values {
+                    *x = T::of(law.mean) + T::of(law.variance.sqrt()) * *x;
+                }
+            }
+        }
+        let operator = Operator::new(&structure);
+        let width = operator.width();
+        Ok(Self {
+            target: Box::new(target),
+            dynamics: Box::new(dynamics),
+            field: Box::new(field),
+            operator,
+            seed,
+            batch_size: None,
+            minibatch: None,
+            at: Configuration {
+                state,
+                log_density: vec![T::zero(); count],
+                score: Matrix::zeros(count, dim),
+                batches: 0,
+            },
+            theta: Matrix::zeros(count, dim),
+            gradient: Matrix::zeros(count, blocks * dim),
+            coefficients: Matrix::from_fn(count, width, |_, k| T::of(f64::from(u8::from(k == 0)))),
+            drift: Matrix::zeros(count, blocks * dim),
+            score_is_current: false,
+            locals_are_current: false,
+            frozen: vec![false; count],
+            squared_speeds: vec![0.0; blocks],
+            gradients: 0,
+            noises: 0,
+            step: 0,
+            step_size: 0.0,
+            structure,
+        })
+    }
+
+    /// Takes `size` rows of the target's data at a time, new ones after every move of θ.
+    pub fn with_minibatches(mut self, size: usize) -> Result<Self> {
+        let rows = self.target.data_rows();
+        if size == 0 || size > rows {
+            let remedy = if rows == 0 {
+                "this target has no data to take minibatches of".to_owned()
+            } else {
+                format!("the target has {rows} rows of data: take 1 to {rows}")
+            };
+            return Err(Error::setting("batch size", size, remedy));
+        }
+        self.batch_size = Some(size);
+        self.draw_minibatch();
+        Ok(self)
+    }
+
+    /// The particles z = (θ, r, …), `N × (blocks · dim)`.
+    pub fn state(&self) -> MatRef<'_, T> {
+        self.at.state.as_ref()
+    }
+
+    /// Replaces the particles, auxiliary variables included.
+    pub fn set_state(&mut self, state: Matrix<T>) -> Result<()> {
+        if (state.rows(), state.cols()) != (self.at.state.rows(), self.at.state.cols()) {
+            return Err(Error::Shape {
+                what: "the new state",
+                found: format!("{} × {}", state.rows(), state.cols()),
+                expected: format!("{} × {}", self.at.state.rows(), self.at.state.cols()),
+            });
+        }
+        self.at.state = state;
+        self.score_is_current = false;
+        self.locals_are_current = false;
+        Ok(())
+    }
+
+    /// The blocks of A and C.
+    pub fn structure(&self) -> &Structure {
+        &self.structure
+    }
+
+    /// log π(θ) of every particle, as of the last evaluation of the target.
+    pub fn log_density(&self) -> &[T] {
+        &self.at.log_density
+    }
+
+    /// How often the target was evaluated, for all particles at once.
+    pub fn gradients(&self) -> u64 {
+        self.gradients
+    }
+
+    /// The bandwidths that the last velocity used.
+    pub fn bandwidths(&self) -> &[f64] {
+        self.field.bandwidths()
+    }
+
+    /// √(mean over particles of |v|²), every block as it last moved.
+    pub fn velocity_norm(&self) -> f64 {
+        self.squared_speeds.iter().sum::<f64>().sqrt()
+    }
+
+    /// Brings log π and the score up to date with θ and the minibatch.
+    pub fn evaluate_target(&mut self) -> Result<()> {
+        if self.score_is_current {
+            return Ok(());
+        }
+        let minibatch = self.minibatch.take();
+        let result = self.evaluate_rows(minibatch.as_ref());
+        self.minibatch = minibatch;
+        result
+    }
+
+    /// Brings log π and the score up to date with θ, on all of the data.
+    pub(crate) fn evaluate_full_target(&mut self) -> Result<()> {
+        if self.minibatch.is_none() { self.evaluate_target() } else { self.evaluate_rows(None) }
+    }
+
+    fn evaluate_rows(&mut self, rows: Option<&Minibatch>) -> Result<()> {
+        let dim = self.structure.dim();
+        for i in 0..self.theta.rows() {
+            self.theta.row_mut(i).copy_from_slice(&self.at.state.row(i)[..dim]);
+        }
+        let (log_density, score) = (&mut self.at.log_density, &mut self.at.score);
+        self.target.evaluate(self.theta.as_ref(), rows, log_density, score.as_mut())?;
+        self.gradients += 1;
+        for (particle, value) in self.at.log_density.iter().enumerate() {
+            if let Some(bad) = self.at.score.row(particle).iter().find(|s| !s.is_finite()) {
+                return Err(self.non_finite("score", particle, bad.as_f64()));
+            }
+            if !value.is_finite() {
+                return Err(self.non_finite("log density", particle, value.as_f64()));
+            }
+        }
+        self.score_is_current = true;
+        self.locals_are_current = false;
+        Ok(())
+    }
+
+    /// Coefficients, ∇log π(z) and drift of every particle, from what is current.
+    fn evaluate_locals(&mut self) -> Result<()> {
+        let dim = self.structure.dim();
+        let (width, size) = (self.operator.width(), self.structure.blocks() * dim);
+        let all: Vec<usize> = (0..self.structure.blocks()).collect();
+        let (at, operator, structure) = (&self.at, &self.operator, &self.structure);
+        let dynamics = &*self.dynamics;
+        self.coefficients
+            .as_mut_slice()
+            .par_chunks_mut(width)
+            .zip(self.gradient.as_mut_slice().par_chunks_mut(size))
+            .zip(self.drift.as_mut_slice().par_chunks_mut(size))
+            .enumerate()
+            .with_min_len(64)
+            .for_each(|(i, ((coefficients, gradient), drift))| {
+                let point = Point {
+                    state: at.state.row(i),
+                    dim,
+                    log_density: at.log_density[i],
+                    score: at.score.row(i),
+                };
+                gradient[..dim].copy_from_slice(point.score);
+                for (block, law) in (1..).zip(structure.auxiliaries()) {
+                    let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));
+                    let out = &mut gradient[block * dim..(block + 1) * dim];
+                    for (g, &x) in out.iter_mut().zip(point.block(block)) {
+                        *g = (mean - x) * precision;
+                    }
+                }
+                dynamics.coefficients(&point, &mut coefficients[1..]);
+                drift.fill(T::zero());
+                dynamics.divergence(&point, drift);
+                operator.apply(coefficients, gradient, &all, Terms::All, T::one(), drift);
+            });
+        if width > 1 {
+            let coefficients = &self.coefficients;
+            let first_bad = (0..coefficients.rows())
+                .into_par_iter()
+                .with_min_len(64)
+                .filter_map(|i| operator.check_diffusion(coefficients.row(i), i).err())
+                .find_first(|_| true);
+            if let Some(error) = first_bad {
+                return Err(error);
+            }
+        }
+        self.locals_are_current = true;
+        Ok(())
+    }
+
+    /// Brings up to date whatever the velocity of the blocks in `moving` depends on.
+    fn refresh(&mut self, moving: &[usize]) -> Result<()> {
+        if self.structure.needs_score(moving) {
+            self.evaluate_target()?;
+        }
+        if !self.locals_are_current {
+            self.evaluate_locals()?;
+        }
+        Ok(())
+    }
+
+    /// All that is known about the particles now, as a field gets it.
+    pub fn evaluated(&mut self) -> Result<Evaluated<'_, T>> {
+        self.evaluate_target()?;
+        if !self.locals_are_current {
+            self.evaluate_locals()?;
+        }
+        Ok(self.view().0)
+    }
+
+    fn view(&mut self) -> (Evaluated<'_, T>, &mut (dyn Field<T> + 'a)) {
+        let evaluated = Evaluated {
+            operator: &self.operator,
+            state: self.at.state.as_ref(),
+            gradient: self.gradient.as_ref(),
+            coefficients: self.coefficients.as_ref(),
+            drift: self.drift.as_ref(),
+        };
+        (evaluated, &mut *self.field)
+    }
+
+    /// The field's velocity of the blocks in `moving`, one after the other.
+    pub fn velocity(&mut self, moving: &[usize]) -> Result<Matrix<T>> {
+        self.refresh(moving)?;
+        let mut velocity = Matrix::zeros(self.frozen.len(), moving.len() * self.structure.dim());
+        let (evaluated, field) = self.view();
+        field.velocity(&evaluated, moving, &mut velocity)?;
+        let dim = self.structure.dim();
+        for (slot, &block) in moving.iter().enumerate() {
+            let mut sum = 0.0;
+            for i in 0..velocity.rows() {
+                let v = &velocity.row(i)[slot * dim..(slot + 1) * dim];
+                sum += v.iter().map(|v| v.as_f64().powi(2)).sum::<f64>();
+            }
+            self.squared_speeds[block] = sum / velocity.rows() as f64;
+        }
+        Ok(velocity)
+    }
+
+    /// Moves the blocks in `moving` for a time `dt` along their velocity, with the field's noise.
+    pub fn advance(&mut self, moving: &[usize], dt: f64) -> Result<()> {
+        let mut displacement = self.velocity(moving)?;
+        scale(&mut displacement, dt);
+        if self.field.is_random() {
+            let draw = Draw { seed: self.seed, index: self.noises };
+            self.noises += 1;
+            let (evaluated, field) = self.view();
+            field.add_noise(&evaluated, moving, dt, draw, &mut displacement)?;
+        }
+        self.displace(moving, &displacement)?;
+        self.finish_move(moving);
+        Ok(())
+    }
+
+    /// As [`System::advance`], by the explicit midpoint rule: second order in `dt`.
+    pub fn advance_by_midpoint(&mut self, moving: &[usize], dt: f64) -> Result<()> {
+        let before = self.at.state.clone();
+        let mut half = self.velocity(moving)?;
+        scale(&mut half, 0.5 * dt);
+        self.displace(moving, &half)?;
+        let mut full = self.velocity(moving)?;
+        scale(&mut full, dt);
+        self.at.state = before;
+        self.displace(moving, &full)?;
+        self.finish_move(moving);
+        Ok(())
+    }
+
+    /// Adds a displacement, shaped as [`System::velocity`] gives it, to all but frozen particles.
+    pub fn displace(&mut self, moving: &[usize], displacement: &Matrix<T>) -> Result<()> {
+        let dim = self.structure.dim();
+        let state = &mut self.at.state;
+        let mut bad = None;
+        for i in (0..state.rows()).filter(|&i| !self.frozen[i]) {
+            for (&block, moved) in moving.iter().zip(displacement.row(i).chunks_exact(dim)) {
+                let own = &mut state.row_mut(i)[block * dim..(block + 1) * dim];
+                for (x, &by) in own.iter_mut().zip(moved) {
+                    *x += by;
+                    if !x.is_finite() && bad.is_none() {
+                        bad = Some((i, x.as_f64()));
+                    }
+                }
+            }
+        }
+        self.locals_are_current = false;
+        if moving.contains(&THETA) {
+            self.score_is_current = false;
+        }
+        match bad {
+            Some((particle, value)) => Err(self.non_finite("position", particle, value)),
+            None => Ok(()),
+        }
+    }
+
+    /// After a move of θ the next minibatch is due: the closing half step of a splitting and the
+    /// opening one of the next step then share its gradient.
+    pub fn finish_move(&mut self, moved: &[usize]) {
+        if moved.contains(&THETA) && self.batch_size.is_some() {
+            self.at.batches += 1;
+            self.draw_minibatch();
+        }
+    }
+
+    fn draw_minibatch(&mut self) {
+        if let Some(size) = self.batch_size {
+            let rows = self.target.data_rows();
+            let mut generator = stream(self.seed, Purpose::Minibatch, self.at.batches, 0);
+            let indices = rand::seq::index::sample(&mut generator, rows, size).into_vec();
+            self.minibatch = Some(Minibatch { indices, scale: rows as f64 / size as f64 });
+            self.score_is_current = false;
+        }
+    }
+
+    /// Tells the system which step it is in: the address of its noise, and what errors name.
+    pub fn begin_step(&mut self, step: u64, step_size: f64) {
+        // Room for every part of a split step, so that draws depend on the step alone.
+        const DRAWS_PER_STEP: u64 = 64;
+        self.step = step;
+        self.step_size = step_size;
+        self.noises = step * DRAWS_PER_STEP;
+    }
+
+    /// The size of the step under way, or of the last one.
+    pub fn step_size(&self) -> f64 {
+        self.step_size
+    }
+
+    fn non_finite(&self, what: &'static str, particle: usize, value: f64) -> Error {
+        let (step, step_size) = (self.step, self.step_size);
+        Error::NonFinite { what, value, particle, step, step_size }
+    }
+
+    /// Keeps a particle where it is from now on; the others still feel it.
+    pub(crate) fn freeze(&mut self, particle: usize) {
+        self.frozen[particle] = true;
+    }
+
+    /// The particles that were frozen.
+    pub fn frozen(&self) -> Vec<usize> {
+        (0..self.frozen.len()).filter(|&i| self.frozen[i]).collect()
+    }
+
+    /// A copy of the current configuration, whose score must be current.
+    pub(crate) fn save(&self) -> Configuration<T> {
+        self.at.clone()
+    }
+
+    /// Goes back to a saved configuration.
+    pub(crate) fn restore(&mut self, saved: &Configuration<T>) {
+        self.at.clone_from(saved);
+        self.draw_minibatch();
+        self.score_is_current = true;
+        self.locals_are_current = false;
+    }
+
+    /// Gives up the particles.
+    pub(crate) fn into_state(self) -> (Matrix<T>, Vec<T>, Structure) {
+        (self.at.state, self.at.log_density, self.structure)
+    }
+}
+
+fn scale<T: Real>(velocity: &mut Matrix<T>, dt: f64) {
+    let dt = T::of(dt);
+    for v in velocity.as_mut_slice() {
+        *v *= dt;
+    }
+}

@@ -1,0 +1,117 @@
+//! What several test files share: reference vectors, small targets, catalogue of dynamics.
+#![allow(dead_code)]
+
+use serde_json::Value;
+use steinflow::dynamics::metric::{EnergyMetric, EnergySign};
+use steinflow::dynamics::{Dynamics, Langevin, Riemannian, Sghmc, Sgnht, Sgrhmc, ThirdOrder};
+use steinflow::target::PerParticle;
+use steinflow::{LogDensity, Matrix, Real};
+
+pub fn golden() -> Value {
+    serde_json::from_str(include_str!("../fixtures/golden.json")).unwrap()
+}
+
+pub fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap()
+}
+
+pub fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(number).collect()
+}
+
+pub fn matrix(value: &Value) -> Matrix<f64> {
+    let rows: Vec<Vec<f64>> = value.as_array().unwrap().iter().map(numbers).collect();
+    Matrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
+}
+
+/// −(θ − m)ᵀP(θ − m)/2.
+pub fn gaussian<T: Real>(mean: Vec<f64>, precision: Matrix<f64>) -> impl LogDensity<T> {
+    let dim = mean.len();
+    PerParticle::new(dim, move |theta: &[T], score: &mut [T]| {
+        let offset: Vec<f64> = theta.iter().zip(&mean).map(|(x, m)| x.as_f64() - m).collect();
+        let mut value = 0.0;
+        for i in 0..dim {
+            let row: f64 = precision.row(i).iter().zip(&offset).map(|(p, x)| p * x).sum();
+            score[i] = T::of(-row);
+            value -= 0.5 * offset[i] * row;
+        }
+        T::of(value)
+    })
+}
+
+/// log ⅓ Σᵢ exp(−x⁴/10 − ½(4(y − zᵢ) − x²)²).
+pub fn tri_crescent<T: Real>() -> impl LogDensity<T> {
+    PerParticle::new(2, |theta: &[T], score: &mut [T]| {
+        let (x, y) = (theta[0].as_f64(), theta[1].as_f64());
+        let ridges = [-2.0, 0.0, 2.0].map(|z| 4.0 * (y - z) - x * x);
+        let highest = ridges.iter().map(|e| -0.5 * e * e).fold(f64::NEG_INFINITY, f64::max);
+        let weights = ridges.map(|e| (-0.5 * e * e - highest).exp());
+        let total: f64 = weights.iter().sum();
+        let mean: f64 = ridges.iter().zip(&weights).map(|(e, w)| e * w / total).sum();
+        score[0] = T::of(-0.4 * x.powi(3) + 2.0 * x * mean);
+        score[1] = T::of(-4.0 * mean);
+        T::of(-x.powi(4) / 10.0 + highest + (total / 3.0).ln())
+    })
+}
+
+/// The targets of the reference vectors, by their name there.
+pub fn target<T: Real>(golden: &Value, name: &str) -> Box<dyn LogDensity<T>> {
+    if name == "toy2" {
+        return Box::new(tri_crescent());
+    }
+    let target = &golden[name]["target"];
+    Box::new(gaussian(numbers(&target["mean"]), matrix(&target["precision"])))
+}
+
+/// The dynamics of the reference vectors, by their name there, and their auxiliary inputs.
+pub fn dynamics<T: Real>(
+    golden: &Value,
+    name: &str,
+) -> (Box<dyn Dynamics<T>>, &'static [&'static str]) {
+    let parameter = |name: &str| number(&golden["params"][name]);
+    let (friction, variance) = (parameter("A"), parameter("sigma2"));
+    let metric = EnergyMetric {
+        scale: parameter("metric_D"),
+        offset: parameter("metric_C"),
+        sign: if name.ends_with("_logdensity") {
+            EnergySign::LogDensity
+        } else {
+            EnergySign::Energy
+        },
+    };
+    match name.trim_end_matches("_logdensity") {
+        "svgd" => (Box::new(Langevin::new()), &["theta"]),
+        "rsvgd" => (Box::new(Riemannian { metric }), &["theta"]),
+        "sghmc" => (Box::new(Sghmc { friction, variance }), &["theta", "r"]),
+        "sgrhmc" => (Box::new(Sgrhmc { metric, variance }), &["theta", "r"]),
+        "sgnht" => (
+            Box::new(Sgnht { friction, variance, thermostat_precision: parameter("mu") }),
+            &["theta", "r", "xi"],
+        ),
+        "third" => (
+            Box::new(ThirdOrder {
+                friction,
+                coupling: parameter("gamma"),
+                variance,
+                variance_u: parameter("tau2"),
+            }),
+            &["theta", "r", "s"],
+        ),
+        other => panic!("no dynamics {other}"),
+    }
+}
+
+/// The state z of the reference vectors, its blocks side by side.
+pub fn state(case: &Value, blocks: &[&str]) -> Matrix<f64> {
+    let parts: Vec<Matrix<f64>> = blocks.iter().map(|block| matrix(&case[block])).collect();
+    let dim = parts[0].cols();
+    Matrix::from_fn(parts[0].rows(), dim * parts.len(), |i, j| parts[j / dim].row(i)[j % dim])
+}
+
+/// max |a − b| / max |b|.
+pub fn relative_error<T: Real>(found: &Matrix<T>, expected: &Matrix<f64>) -> f64 {
+    assert_eq!((found.rows(), found.cols()), (expected.rows(), expected.cols()));
+    let pairs = found.as_slice().iter().zip(expected.as_slice());
+    let difference = pairs.map(|(a, b)| (a.as_f64() - b).abs()).fold(0.0, f64::max);
+    difference / expected.as_slice().iter().map(|b| b.abs()).fold(0.0, f64::max)
+}
