@@ -1,2 +1,34 @@
-//! The command.
-fn main() {}
+//! The `steinflow` command: arguments → config → run → folder.
+
+mod args;
+mod catalogues;
+mod config;
+mod error;
+mod files;
+mod progress;
+mod sample;
+mod settings;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Arguments, Command};
+use error::Error;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command.unwrap_or_default() {
+        Command::Sample(arguments) => sample::command(*arguments),
+        Command::Methods(arguments) => catalogues::methods(arguments.json),
+        Command::Models(arguments) => catalogues::models(arguments.json),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(if error.is_usage() { Error::USAGE } else { Error::FAILURE })
+        }
+    }
+}

@@ -25,3 +25,13 @@ pub trait Integrator<T: Real = f64>: Send {
     /// Moves the particles for a time `dt`.
     fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()>;
 }
+
+impl<T: Real> Integrator<T> for Box<dyn Integrator<T>> {
+    fn validate(&self, structure: &Structure, random: bool) -> Result<()> {
+        (**self).validate(structure, random)
+    }
+
+    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
+        (**self).step(system, dt)
+    }
+}

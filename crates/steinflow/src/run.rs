@@ -15,7 +15,7 @@ use crate::dynamics::{Dynamics, Structure};
 use crate::field::Field;
 use crate::integrator::{Integrator, StepSize};
 use crate::random::{Purpose, fill_standard_normal, stream};
-use crate::system::System;
+use crate::system::{System, check_batch_size};
 use crate::{Error, LogDensity, Matrix, Real, Result};
 
 /// What happens when a score, a log density or a position is not finite.
@@ -221,23 +221,36 @@ impl<'a, T: Real> Sampler<'a, T> {
         self
     }
 
+    /// Checks everything that can be checked before a particle moves.
+    pub fn check(&self) -> Result<()> {
+        let dim = self.target.dim();
+        let structure = self.dynamics.structure(dim);
+        structure.validate()?;
+        let particles = self.start.check(dim)?;
+        self.field.validate(structure.blocks(), particles)?;
+        if let Some(size) = self.batch_size {
+            check_batch_size(size, self.target.data_rows())?;
+        }
+        for phase in &self.phases {
+            phase.integrator.validate(&structure, self.field.is_random())?;
+            phase.step_size.validate(phase.steps)?;
+        }
+        match self.tolerance {
+            Some(tolerance) if !(tolerance >= 0.0) => {
+                Err(Error::setting("tolerance", tolerance, "it must be zero or positive"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Runs all phases, or until a stop rule.
     pub fn run(self) -> Result<Outcome<T>> {
+        self.check()?;
         let begun = Instant::now();
-        let theta = starting_particles(self.start, self.target.dim(), self.seed)?;
-        let random = self.field.is_random();
+        let theta = self.start.particles(self.seed);
         let mut system = System::new(self.target, self.dynamics, self.field, &theta, self.seed)?;
         if let Some(size) = self.batch_size {
             system = system.with_minibatches(size)?;
-        }
-        for phase in &self.phases {
-            phase.integrator.validate(system.structure(), random)?;
-            phase.step_size.validate(phase.steps)?;
-        }
-        if let Some(tolerance) = self.tolerance
-            && !(tolerance >= 0.0)
-        {
-            return Err(Error::setting("tolerance", tolerance, "it must be zero or positive"));
         }
 
         let mut run = Progress {
@@ -255,15 +268,10 @@ impl<'a, T: Real> Sampler<'a, T> {
         let mut ended = run.show(None)?;
         'phases: for mut phase in self.phases {
             for k in 0..phase.steps {
-                if ended.is_none() {
-                    ended = self
-                        .interrupt
-                        .as_ref()
-                        .filter(|flag| flag.load(Ordering::Relaxed))
-                        .map(|_| Ended::Interrupted);
-                }
-                if ended.is_none() && self.budget.is_some_and(|budget| begun.elapsed() >= budget) {
-                    ended = Some(Ended::OutOfTime);
+                if self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                    ended = Some(Ended::Interrupted);
+                } else if self.budget.is_some_and(|budget| begun.elapsed() >= budget) {
+                    ended = ended.or(Some(Ended::OutOfTime));
                 }
                 if ended.is_some() {
                     break 'phases;
@@ -294,29 +302,49 @@ impl<'a, T: Real> Sampler<'a, T> {
     }
 }
 
-fn starting_particles<T: Real>(start: Start<T>, dim: usize, seed: u64) -> Result<Matrix<T>> {
-    let (count, mean, sd) = match start {
-        Start::At(theta) => return Ok(theta),
-        Start::Normal { count, mean, sd } => (count, mean, sd),
-    };
-    if mean.len() != dim {
-        return Err(Error::Shape {
-            what: "the mean of the start",
-            found: format!("{} numbers", mean.len()),
-            expected: format!("{dim}, the target's dimension"),
-        });
-    }
-    if !(sd >= 0.0) || !sd.is_finite() {
-        return Err(Error::setting("spread of the start", sd, "it must be finite, zero or more"));
-    }
-    let mut theta = Matrix::zeros(count, dim);
-    for i in 0..count {
-        fill_standard_normal(&mut stream(seed, Purpose::Start, 0, i as u64), theta.row_mut(i));
-        for (x, &mean) in theta.row_mut(i).iter_mut().zip(&mean) {
-            *x = T::of(mean) + T::of(sd) * *x;
+impl<T: Real> Start<T> {
+    /// Checks the start against the target's dimension; returns the number of particles.
+    fn check(&self, dim: usize) -> Result<usize> {
+        let (count, found) = match self {
+            Self::At(theta) => (theta.rows(), theta.cols()),
+            Self::Normal { count, mean, .. } => (*count, mean.len()),
+        };
+        if found != dim {
+            return Err(Error::Shape {
+                what: "the start",
+                found: format!("{found} coordinates"),
+                expected: format!("{dim}, the target's dimension"),
+            });
         }
+        if count == 0 {
+            return Err(Error::setting("number of particles", 0, "take 2 or more"));
+        }
+        if let Self::Normal { mean, sd, .. } = self {
+            if !(*sd >= 0.0) || !sd.is_finite() {
+                let remedy = "it must be finite, zero or more";
+                return Err(Error::setting("spread of the start", sd, remedy));
+            }
+            if let Some(mean) = mean.iter().find(|mean| !mean.is_finite()) {
+                return Err(Error::setting("mean of the start", mean, "it must be finite"));
+            }
+        }
+        Ok(count)
     }
-    Ok(theta)
+
+    fn particles(self, seed: u64) -> Matrix<T> {
+        let (count, mean, sd) = match self {
+            Self::At(theta) => return theta,
+            Self::Normal { count, mean, sd } => (count, mean, sd),
+        };
+        let mut theta = Matrix::zeros(count, mean.len());
+        for i in 0..count {
+            fill_standard_normal(&mut stream(seed, Purpose::Start, 0, i as u64), theta.row_mut(i));
+            for (x, &mean) in theta.row_mut(i).iter_mut().zip(&mean) {
+                *x = T::of(mean) + T::of(sd) * *x;
+            }
+        }
+        theta
+    }
 }
 
 /// A run between two steps.

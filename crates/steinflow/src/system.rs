@@ -116,15 +116,7 @@ impl<'a, T: Real> System<'a, T> {
 
     /// Takes `size` rows of the target's data at a time, new ones after every move of θ.
     pub fn with_minibatches(mut self, size: usize) -> Result<Self> {
-        let rows = self.target.data_rows();
-        if size == 0 || size > rows {
-            let remedy = if rows == 0 {
-                "this target has no data to take minibatches of".to_owned()
-            } else {
-                format!("the target has {rows} rows of data: take 1 to {rows}")
-            };
-            return Err(Error::setting("batch size", size, remedy));
-        }
+        check_batch_size(size, self.target.data_rows())?;
         self.batch_size = Some(size);
         self.draw_minibatch();
         Ok(self)
@@ -430,6 +422,18 @@ impl<'a, T: Real> System<'a, T> {
     pub(crate) fn into_state(self) -> (Matrix<T>, Vec<T>, Structure) {
         (self.at.state, self.at.log_density, self.structure)
     }
+}
+
+pub(crate) fn check_batch_size(size: usize, data_rows: usize) -> Result<()> {
+    if size == 0 || size > data_rows {
+        let remedy = if data_rows == 0 {
+            "this target has no data to take minibatches of".to_owned()
+        } else {
+            format!("the target has {data_rows} rows of data: take 1 to {data_rows}")
+        };
+        return Err(Error::setting("batch size", size, remedy));
+    }
+    Ok(())
 }
 
 fn scale<T: Real>(velocity: &mut Matrix<T>, dt: f64) {

@@ -1,0 +1,83 @@
+//! `steinflow methods` and `steinflow models`: what there is.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use serde_json::json;
+use steinflow::method::METHODS;
+use steinflow_models::catalogue;
+
+use crate::error::Result;
+
+pub fn methods(as_json: bool) -> Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    let parameters = |method: &steinflow::method::Method| -> Vec<&str> {
+        method.dynamics.parameters().iter().map(|parameter| parameter.name()).collect()
+    };
+    if as_json {
+        let list: Vec<_> = METHODS
+            .iter()
+            .map(|method| {
+                json!({
+                    "name": method.name,
+                    "formula": method.formula(),
+                    "parameters": parameters(method),
+                    "interacting": method.field.interacts(),
+                    "reference": method.reference,
+                })
+            })
+            .collect();
+        steinflow_io::write_json(&list, &mut out)?;
+        writeln!(out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let headings =
+        ["Diffusions: independent chains with noise", "Stein: deterministic, interacting"];
+    for (interacting, heading) in [false, true].into_iter().zip(headings) {
+        writeln!(out, "{heading}\n")?;
+        for method in METHODS.iter().filter(|m| m.field.interacts() == interacting) {
+            let own = parameters(method);
+            let own = if own.is_empty() { String::new() } else { format!("; {}", own.join(", ")) };
+            writeln!(out, "  {:<22} {}", method.name, method.formula())?;
+            writeln!(out, "  {:<22} {}{own}\n", "", method.reference)?;
+        }
+    }
+    writeln!(
+        out,
+        "f = (A + C)∇log π + ∇·(A + C). `-alt`: the paper's starred variants, repulsion by A only."
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn models(as_json: bool) -> Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    if as_json {
+        let list: Vec<_> = catalogue()
+            .iter()
+            .map(|model| {
+                json!({
+                    "name": model.name,
+                    "title": model.title,
+                    "formula": model.formula,
+                    "reference": model.reference,
+                    "needs_data": model.needs_data,
+                    "takes_dim": model.takes_dim,
+                })
+            })
+            .collect();
+        steinflow_io::write_json(&list, &mut out)?;
+        writeln!(out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for model in catalogue() {
+        let takes = match (model.needs_data, model.takes_dim) {
+            (true, _) => "; needs --data",
+            (_, true) => "; takes --dim",
+            _ => "",
+        };
+        writeln!(out, "  {:<20} {}{takes}", model.name, model.title)?;
+        writeln!(out, "  {:<20} {}", "", model.formula)?;
+        writeln!(out, "  {:<20} {}\n", "", model.reference)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

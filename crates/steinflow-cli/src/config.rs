@@ -1,0 +1,492 @@
+//! A run, complete: what `config.toml` holds and all that the result depends on.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use steinflow::dynamics::metric::{EnergyMetric, EnergySign};
+use steinflow::integrator::{
+    Adaptive, Euler, Integrator, MidpointSplitting, StepSize, SymmetricSplitting,
+};
+use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
+use steinflow::method::{DynamicsKind, Method, Parameter, Parameters};
+use steinflow::run::NonFinitePolicy;
+use steinflow::{Error as LibraryError, Real};
+use steinflow_models::ModelSpec;
+
+use crate::error::{Error, Result};
+use crate::settings::{PhaseSettings, Settings};
+
+/// A complete and checked configuration. Serialised, it reads back as [`Settings`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
+    pub model: String,
+    #[serde(flatten)]
+    pub model_options: ModelOptions,
+    pub method: String,
+    pub particles: usize,
+    #[serde(flatten)]
+    pub parameters: MethodOptions,
+    #[serde(flatten)]
+    pub kernel: Option<KernelOptions>,
+    pub seed: u64,
+    pub precision: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub start_mean: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_sd: Option<f64>,
+    pub non_finite: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
+    pub trace_every: u64,
+    pub phase: Vec<PhaseSettings>,
+}
+
+/// What the model takes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModelOptions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dim: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<std::path::PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prior_sd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_sd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_size: Option<usize>,
+}
+
+/// The parameters that the method has; the others stay away from the config.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct MethodOptions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub friction: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sigma: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mu: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gamma: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sigma_u: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric_scale: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric_offset: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric_sign: Option<String>,
+}
+
+/// The kernel of a method whose particles interact.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct KernelOptions {
+    pub kernel: String,
+    pub kernel_on: String,
+    pub bandwidth: String,
+}
+
+const DEFAULT_MODEL: &str = "tri-crescent";
+const DEFAULT_STEPS: u64 = 1000;
+
+/// The tri-crescent's own schedule for SGRHMC-Stein: steps above the integrator's local stability
+/// limit throw particles over the barriers, smaller ones let them settle.
+fn toy_phases() -> Vec<PhaseSettings> {
+    let phase = |integrator: &str, step_size: &str| PhaseSettings {
+        integrator: integrator.to_owned(),
+        step_size: step_size.to_owned(),
+        steps: 300,
+    };
+    vec![phase("euler", "1.3"), phase("splitting", "0.5")]
+}
+
+impl Config {
+    /// Fills in what was not set and checks that the parts fit each other.
+    pub fn resolve(settings: Settings) -> Result<Self> {
+        let model = settings.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+        let on_toy = model == DEFAULT_MODEL;
+        let default_method = if on_toy { "sgrhmc-stein" } else { "sghmc-stein" };
+        let method = Method::named(settings.method.as_deref().unwrap_or(default_method))?;
+
+        let sigma = settings.sigma.unwrap_or(1.0);
+        let phase = resolve_phases(&settings, method, sigma, on_toy)?;
+        let parameters = resolve_parameters(&settings, method, &phase)?;
+        let kernel = resolve_kernel(&settings, method)?;
+        let total: u64 = phase.iter().map(|phase| phase.steps).sum();
+        for (name, value) in [("budget", settings.budget), ("tolerance", settings.tolerance)] {
+            if let Some(value) = value
+                && !(value >= 0.0 && value.is_finite())
+            {
+                return Err(
+                    LibraryError::setting(name, value, "it must be zero or positive").into()
+                );
+            }
+        }
+        if settings.trace_every == Some(0) {
+            let remedy = "record every step with 1, or leave it out";
+            return Err(LibraryError::setting("trace-every", 0, remedy).into());
+        }
+        let config = Self {
+            model,
+            model_options: ModelOptions {
+                dim: settings.dim,
+                data: settings.data,
+                target: settings.target,
+                prior_sd: settings.prior_sd,
+                noise_sd: settings.noise_sd,
+                batch_size: settings.batch_size,
+            },
+            method: method.name.to_owned(),
+            particles: settings.particles.unwrap_or(100),
+            parameters,
+            kernel,
+            seed: settings.seed.unwrap_or(0),
+            precision: settings.precision.unwrap_or_else(|| "f64".to_owned()),
+            start_mean: settings.start_mean,
+            start_sd: settings.start_sd,
+            non_finite: settings.non_finite.unwrap_or_else(|| "stop".to_owned()),
+            budget: settings.budget,
+            tolerance: settings.tolerance,
+            trace_every: settings.trace_every.unwrap_or((total / 1000).max(1)),
+            phase,
+        };
+        // Words that stand for something are understood now, not in the middle of a run.
+        config.policy()?;
+        config.is_f32()?;
+        config.parameters().validate(method.dynamics)?;
+        config.kernel()?;
+        Ok(config)
+    }
+
+    pub fn method(&self) -> Result<Method> {
+        Ok(Method::named(&self.method)?)
+    }
+
+    pub fn model_spec(&self) -> ModelSpec {
+        let options = self.model_options.clone();
+        ModelSpec {
+            name: self.model.clone(),
+            dim: options.dim,
+            data: options.data,
+            target: options.target,
+            prior_sd: options.prior_sd,
+            noise_sd: options.noise_sd,
+        }
+    }
+
+    pub fn parameters(&self) -> Parameters {
+        let (own, default) = (&self.parameters, Parameters::default());
+        Parameters {
+            friction: own.friction.unwrap_or(default.friction),
+            sigma: own.sigma.unwrap_or(default.sigma),
+            mu: own.mu.unwrap_or(default.mu),
+            gamma: own.gamma.unwrap_or(default.gamma),
+            sigma_u: own.sigma_u.unwrap_or(default.sigma_u),
+            metric: EnergyMetric {
+                scale: own.metric_scale.unwrap_or(default.metric.scale),
+                offset: own.metric_offset.unwrap_or(default.metric.offset),
+                sign: match own.metric_sign.as_deref() {
+                    Some("log-density") => EnergySign::LogDensity,
+                    _ => EnergySign::Energy,
+                },
+            },
+        }
+    }
+
+    pub fn kernel(&self) -> Result<Kernel> {
+        let Some(options) = &self.kernel else { return Ok(Kernel::default()) };
+        let radial = match options.kernel.as_str() {
+            "se" => Radial::SquaredExponential,
+            "imq" => Radial::InverseMultiquadric,
+            other => return Err(LibraryError::unknown("kernel", other, ["se", "imq"]).into()),
+        };
+        let view = match options.kernel_on.as_str() {
+            "joint" => View::Joint,
+            "product" => View::Product,
+            "theta" => View::Theta,
+            other => {
+                let known = ["joint", "product", "theta"];
+                return Err(LibraryError::unknown("kernel view", other, known).into());
+            }
+        };
+        Ok(Kernel { radial, view, bandwidth: Bandwidth::parse(&options.bandwidth)? })
+    }
+
+    pub fn policy(&self) -> Result<NonFinitePolicy> {
+        match self.non_finite.as_str() {
+            "stop" => Ok(NonFinitePolicy::Stop),
+            "freeze" => Ok(NonFinitePolicy::Freeze),
+            "shrink" => Ok(NonFinitePolicy::Shrink),
+            other => {
+                let known = ["stop", "freeze", "shrink"];
+                Err(LibraryError::unknown("policy for non-finite values", other, known).into())
+            }
+        }
+    }
+
+    /// Whether particles are f32.
+    pub fn is_f32(&self) -> Result<bool> {
+        match self.precision.as_str() {
+            "f32" => Ok(true),
+            "f64" => Ok(false),
+            other => Err(LibraryError::unknown("precision", other, ["f32", "f64"]).into()),
+        }
+    }
+
+    pub fn budget(&self) -> Option<Duration> {
+        self.budget.map(Duration::from_secs_f64)
+    }
+
+    /// The integrators and schedules of the phases.
+    pub fn phases<T: Real>(&self) -> Result<Vec<(Box<dyn Integrator<T>>, u64, StepSize)>> {
+        self.phase
+            .iter()
+            .map(|phase| {
+                Ok((integrator(&phase.integrator)?, phase.steps, step_size(&phase.step_size)?))
+            })
+            .collect()
+    }
+
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a config has only what TOML can say")
+    }
+}
+
+fn resolve_phases(
+    settings: &Settings,
+    method: Method,
+    sigma: f64,
+    on_toy: bool,
+) -> Result<Vec<PhaseSettings>> {
+    let given = [
+        ("steps", settings.steps.is_some()),
+        ("step-size", settings.step_size.is_some()),
+        ("eta", settings.eta.is_some()),
+        ("integrator", settings.integrator.is_some()),
+    ];
+    let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
+    if !settings.phase.is_empty() {
+        if let Some(option) = given {
+            let remedy = "a phase states integrator, step size and steps; drop one of the two";
+            return Err(does_not_fit(option, "--phase", remedy));
+        }
+        for phase in &settings.phase {
+            integrator::<f64>(&phase.integrator)?;
+            step_size(&phase.step_size)?.validate(phase.steps)?;
+        }
+        return Ok(settings.phase.clone());
+    }
+    if on_toy && method.name == "sgrhmc-stein" && given.is_none() {
+        return Ok(toy_phases());
+    }
+    let momentum = method.dynamics.has_momentum();
+    let size = match (&settings.step_size, settings.eta) {
+        (Some(_), Some(_)) => {
+            return Err(does_not_fit("eta", "--step-size", "both set the step size; drop one"));
+        }
+        (Some(text), None) => text.clone(),
+        (None, Some(eta)) => {
+            if !(eta > 0.0 && eta.is_finite()) {
+                return Err(
+                    LibraryError::setting("eta", eta, "it must be positive and finite").into()
+                );
+            }
+            if momentum { (sigma * eta.sqrt()).to_string() } else { eta.to_string() }
+        }
+        (None, None) => default_step_size(method).to_owned(),
+    };
+    let default_integrator = if momentum { "splitting" } else { "euler" };
+    let phase = PhaseSettings {
+        integrator: settings.integrator.clone().unwrap_or_else(|| default_integrator.to_owned()),
+        steps: settings.steps.unwrap_or(DEFAULT_STEPS),
+        step_size: size,
+    };
+    integrator::<f64>(&phase.integrator)?;
+    step_size(&phase.step_size)?.validate(phase.steps)?;
+    Ok(vec![phase])
+}
+
+/// A step size that is safe on densities with unit scale.
+fn default_step_size(method: Method) -> &'static str {
+    match (method.dynamics, method.field.interacts()) {
+        (DynamicsKind::Langevin, true) => "0.1",
+        (DynamicsKind::Langevin, false) => "0.01",
+        (DynamicsKind::Riemannian, true) => "0.05",
+        (DynamicsKind::Riemannian, false) => "0.005",
+        (_, true) => "0.1",
+        (_, false) => "0.05",
+    }
+}
+
+fn resolve_parameters(
+    settings: &Settings,
+    method: Method,
+    phases: &[PhaseSettings],
+) -> Result<MethodOptions> {
+    let has = |parameter| method.dynamics.parameters().contains(&parameter);
+    let given = [
+        ("friction", settings.friction.is_some(), Parameter::Friction),
+        ("alpha", settings.alpha.is_some(), Parameter::Friction),
+        ("sigma", settings.sigma.is_some(), Parameter::Sigma),
+        ("mu", settings.mu.is_some(), Parameter::Mu),
+        ("gamma", settings.gamma.is_some(), Parameter::Gamma),
+        ("sigma-u", settings.sigma_u.is_some(), Parameter::SigmaU),
+        ("metric-scale", settings.metric_scale.is_some(), Parameter::Metric),
+        ("metric-offset", settings.metric_offset.is_some(), Parameter::Metric),
+        ("metric-sign", settings.metric_sign.is_some(), Parameter::Metric),
+    ];
+    for (option, given, parameter) in given {
+        if given && !has(parameter) {
+            let own: Vec<&str> = method.dynamics.parameters().iter().map(|p| p.name()).collect();
+            let own = if own.is_empty() { "none".to_owned() } else { own.join(", ") };
+            let remedy = format!("its parameters are: {own}");
+            return Err(does_not_fit(option, &format!("the method `{}`", method.name), &remedy));
+        }
+    }
+    if let Some(sign) = &settings.metric_sign
+        && !["energy", "log-density"].contains(&sign.as_str())
+    {
+        return Err(LibraryError::unknown("metric sign", sign, ["energy", "log-density"]).into());
+    }
+    if let Some(offset) = settings.metric_offset
+        && !offset.is_finite()
+    {
+        return Err(LibraryError::setting("metric-offset", offset, "it must be finite").into());
+    }
+    let default = Parameters::default();
+    let value =
+        |parameter, given: Option<f64>, default| has(parameter).then(|| given.unwrap_or(default));
+    let sigma = value(Parameter::Sigma, settings.sigma, default.sigma);
+    let friction = match (settings.alpha, settings.friction) {
+        (Some(_), Some(_)) => {
+            return Err(does_not_fit("alpha", "--friction", "both set the friction; drop one"));
+        }
+        (Some(alpha), None) => {
+            let [phase] = phases else {
+                let remedy = "A = ασ²/ε needs a single step size; use --friction";
+                return Err(does_not_fit("alpha", "several phases", remedy));
+            };
+            let StepSize::Constant(epsilon) = step_size(&phase.step_size)? else {
+                let remedy = "A = ασ²/ε needs a constant step size; use --friction";
+                return Err(does_not_fit("alpha", "a schedule", remedy));
+            };
+            Some(alpha * sigma.unwrap_or(1.0).powi(2) / epsilon)
+        }
+        (None, given) => value(Parameter::Friction, given, default.friction),
+    };
+    let metric = has(Parameter::Metric);
+    Ok(MethodOptions {
+        friction,
+        sigma,
+        mu: value(Parameter::Mu, settings.mu, default.mu),
+        gamma: value(Parameter::Gamma, settings.gamma, default.gamma),
+        sigma_u: value(Parameter::SigmaU, settings.sigma_u, default.sigma_u),
+        metric_scale: value(Parameter::Metric, settings.metric_scale, default.metric.scale),
+        metric_offset: value(Parameter::Metric, settings.metric_offset, default.metric.offset),
+        metric_sign: metric
+            .then(|| settings.metric_sign.clone().unwrap_or_else(|| "energy".to_owned())),
+    })
+}
+
+fn resolve_kernel(settings: &Settings, method: Method) -> Result<Option<KernelOptions>> {
+    if !method.field.interacts() {
+        let given = [
+            ("kernel", settings.kernel.is_some()),
+            ("kernel-on", settings.kernel_on.is_some()),
+            ("bandwidth", settings.bandwidth.is_some()),
+        ];
+        return match given.into_iter().find_map(|(name, given)| given.then_some(name)) {
+            Some(option) => Err(does_not_fit(
+                option,
+                &format!("the method `{}`", method.name),
+                "its chains are independent and have no kernel",
+            )),
+            None => Ok(None),
+        };
+    }
+    let or = |given: &Option<String>, default: &str| given.clone().unwrap_or(default.to_owned());
+    Ok(Some(KernelOptions {
+        kernel: or(&settings.kernel, "se"),
+        kernel_on: or(&settings.kernel_on, "joint"),
+        bandwidth: or(&settings.bandwidth, "median-log"),
+    }))
+}
+
+fn does_not_fit(option: &'static str, what: &str, remedy: &str) -> Error {
+    Error::DoesNotFit { option, what: what.to_owned(), remedy: remedy.to_owned() }
+}
+
+fn integrator<T: Real>(name: &str) -> Result<Box<dyn Integrator<T>>> {
+    Ok(match name {
+        "euler" => Box::new(Euler),
+        "splitting" => Box::new(SymmetricSplitting),
+        "midpoint-splitting" => Box::new(MidpointSplitting),
+        "adagrad" => Box::new(Adaptive::<T>::adagrad()),
+        "rmsprop" => Box::new(Adaptive::<T>::rmsprop()),
+        "adam" => Box::new(Adaptive::<T>::adam()),
+        other => {
+            let known = ["euler", "splitting", "midpoint-splitting", "adagrad", "rmsprop", "adam"];
+            return Err(LibraryError::unknown("integrator", other, known).into());
+        }
+    })
+}
+
+fn step_size(text: &str) -> Result<StepSize> {
+    let mut parts = text.split(':').map(str::trim);
+    let kind = parts.next().unwrap_or_default();
+    let numbers: Option<Vec<f64>> = parts.map(|part| part.parse().ok()).collect();
+    let parsed = match (kind, numbers.as_deref()) {
+        (number, Some([])) => number.parse().ok().map(StepSize::Constant),
+        ("linear", Some(&[from, to])) => Some(StepSize::Linear(from, to)),
+        ("cosine", Some(&[from, to])) => Some(StepSize::Cosine(from, to)),
+        ("polynomial", Some(&[scale, offset, power])) => {
+            Some(StepSize::Polynomial { scale, offset, power })
+        }
+        _ => None,
+    };
+    parsed.ok_or_else(|| {
+        let remedy = "write a number, linear:FROM:TO, cosine:FROM:TO or polynomial:A:B:GAMMA";
+        LibraryError::setting("step-size", text, remedy).into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a run writes is what it was: reading its config back gives the same config.
+    #[test]
+    fn configs_read_back_as_themselves() {
+        let samples = [
+            "",
+            "model = 'gaussian'\ndim = 7\nmethod = 'sgnht-stein'\neta = 0.01\nalpha = 0.1\nmu = 2",
+            "method = 'ld'\nstep-size = 'cosine:0.1:0.01'\nprecision = 'f32'\nstart-mean = [1.0]",
+            "method = 'third-order-stein'\nbandwidth = '1.0,2.0,3.5'\nkernel-on = 'product'\n\
+             kernel = 'imq'\nbudget = 3.5\ntolerance = 1e-9\nnon-finite = 'shrink'",
+            "model = 'logistic-regression'\ndata = 'a.csv'\ntarget = 'y'\nbatch-size = 10\nseed = 9",
+        ];
+        for sample in samples {
+            let settings: Settings = toml::from_str(sample).unwrap();
+            let config = Config::resolve(settings).unwrap();
+            let again = toml::from_str(&config.to_toml()).unwrap();
+            assert_eq!(Config::resolve(again).unwrap(), config, "{sample}");
+        }
+    }
+
+    #[test]
+    fn eta_and_alpha_follow_the_paper() {
+        let settings: Settings =
+            toml::from_str("model = 'ring'\nsigma = 2.0\neta = 0.04\nalpha = 0.1").unwrap();
+        let config = Config::resolve(settings).unwrap();
+        // ε = σ√η = 0.4 and A = ασ²/ε = 1.
+        assert_eq!(config.phase[0].step_size, "0.4");
+        assert!((config.parameters.friction.unwrap() - 1.0).abs() < 1e-15);
+    }
+}

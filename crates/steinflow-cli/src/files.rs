@@ -1,0 +1,142 @@
+//! What a run folder holds: config, particles, trace, summary and a picture.
+
+use steinflow::run::{Outcome, Trace};
+use steinflow::{Matrix, Real};
+use steinflow_io::plot::{Density, Groups, ParticlePlot, limits_of};
+use steinflow_io::{Column, RunFolder, Values, write_json, write_parquet};
+use steinflow_models::Model;
+
+use crate::config::Config;
+use crate::error::Result;
+use crate::summary::Summary;
+
+pub fn write<T: Real>(
+    folder: &mut RunFolder,
+    config: &Config,
+    model: &dyn Model<T>,
+    outcome: &Outcome<T>,
+    trace: &Trace,
+    summary: &Summary,
+) -> Result<()> {
+    folder.write("config.toml", config.to_toml().as_bytes())?;
+    let names = model.parameter_names();
+    let columns = particle_columns(&names, outcome);
+    folder.write_with("particles.parquet", |file| write_parquet(&columns, file))?;
+    folder.write_with("trace.parquet", |file| write_parquet(&trace_columns(trace), file))?;
+    folder.write_with("summary.json", |file| write_json(summary, file))?;
+    folder.write("particles.png", &picture(config, model, outcome, &names)?)?;
+    Ok(())
+}
+
+/// θ under the model's names, auxiliary variables as `r_NAME`, then log π.
+fn particle_columns<T: Real>(names: &[String], outcome: &Outcome<T>) -> Vec<Column> {
+    let numbers = |values: &mut dyn Iterator<Item = T>| {
+        if T::NAME == "f32" {
+            Values::F32(values.map(|x| x.as_f64() as f32).collect())
+        } else {
+            Values::F64(values.map(Real::as_f64).collect())
+        }
+    };
+    let mut columns = Vec::new();
+    for (block, block_name) in outcome.structure.block_names().into_iter().enumerate() {
+        for (j, name) in names.iter().enumerate() {
+            let column = block * names.len() + j;
+            let mut values = (0..outcome.state.rows()).map(|i| outcome.state.row(i)[column]);
+            columns.push(Column {
+                name: if block == 0 { name.clone() } else { format!("{block_name}_{name}") },
+                values: numbers(&mut values),
+            });
+        }
+    }
+    let mut values = outcome.log_density.iter().copied();
+    columns.push(Column { name: "log_density".to_owned(), values: numbers(&mut values) });
+    columns
+}
+
+fn trace_columns(trace: &Trace) -> Vec<Column> {
+    let rows = trace.rows();
+    let float = |name: &str, of: &dyn Fn(&steinflow::run::TraceRow) -> f64| Column {
+        name: name.to_owned(),
+        values: Values::F64(rows.iter().map(of).collect()),
+    };
+    let count = |name: &str, of: &dyn Fn(&steinflow::run::TraceRow) -> u64| Column {
+        name: name.to_owned(),
+        values: Values::U64(rows.iter().map(of).collect()),
+    };
+    vec![
+        count("step", &|row| row.step),
+        float("mean_log_density", &|row| row.mean_log_density),
+        float("velocity_norm", &|row| row.velocity_norm),
+        float("bandwidth", &|row| row.bandwidth.unwrap_or(f64::NAN)),
+        float("step_size", &|row| row.step_size),
+        count("gradients", &|row| row.gradients),
+        float("seconds", &|row| row.seconds),
+    ]
+}
+
+fn picture<T: Real>(
+    config: &Config,
+    model: &dyn Model<T>,
+    outcome: &Outcome<T>,
+    names: &[String],
+) -> Result<Vec<u8>> {
+    let points: Matrix<f64> = outcome.theta().cast();
+    let caption =
+        format!("{}, {} particles, {} steps", config.method, config.particles, outcome.steps);
+    let limits =
+        |j: usize| limits_of(&(0..points.rows()).map(|i| points.row(i)[j]).collect::<Vec<_>>());
+    let grid;
+    let density = match points.cols() {
+        1 => {
+            let limits = limits(0);
+            grid = log_density_grid(model, &[limits], 400)?;
+            Some(Density::Line { limits, log_density: grid.as_slice() })
+        }
+        2 => {
+            let [x, y] = match model.window() {
+                Some([x, y]) => [x.into(), y.into()],
+                None => [limits(0), limits(1)],
+            };
+            grid = log_density_grid(model, &[x, y], 200)?;
+            Some(Density::Plane { x, y, log_density: grid.as_ref() })
+        }
+        _ => None,
+    };
+    let parts = model.parts();
+    let index: Vec<usize> = parts
+        .iter()
+        .flat_map(|parts| (0..points.rows()).map(|i| parts.classify(points.row(i))))
+        .collect();
+    let groups = parts.as_ref().map(|parts| Groups { index: &index, names: parts.names() });
+    // Which crescent a particle is in can be seen; colours help where it cannot.
+    let groups = groups.filter(|_| points.cols() != 2);
+    let plot = ParticlePlot {
+        points: points.as_ref(),
+        names,
+        title: &config.model,
+        caption: &caption,
+        density,
+        groups,
+    };
+    Ok(plot.draw()?.png()?)
+}
+
+/// log π on a regular grid: row i at the i-th y, column j at the j-th x.
+fn log_density_grid<T: Real>(
+    model: &dyn Model<T>,
+    limits: &[(f64, f64)],
+    points: usize,
+) -> Result<Matrix<f64>> {
+    let at = |axis: usize, k: usize| {
+        let (low, high) = limits[axis];
+        low + (high - low) * k as f64 / (points - 1) as f64
+    };
+    let rows = if limits.len() == 1 { 1 } else { points };
+    let theta = Matrix::from_fn(rows * points, limits.len(), |i, axis| {
+        T::of(if axis == 0 { at(0, i % points) } else { at(1, i / points) })
+    });
+    let mut log_density = vec![T::zero(); theta.rows()];
+    let mut score = Matrix::zeros(theta.rows(), theta.cols());
+    model.evaluate(theta.as_ref(), None, &mut log_density, score.as_mut())?;
+    Ok(Matrix::from_fn(rows, points, |i, j| log_density[i * points + j].as_f64()))
+}

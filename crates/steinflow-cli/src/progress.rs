@@ -1,0 +1,42 @@
+//! A progress bar on the terminal, as an observer; invisible when nobody watches.
+
+use std::ops::ControlFlow;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use steinflow::run::{Observer, Snapshot};
+use steinflow::{Real, Result};
+
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    pub fn new(what: &str) -> Self {
+        let style = ProgressStyle::with_template("{prefix} [{bar:32}] {pos}/{len} {msg} eta {eta}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar())
+            .progress_chars("=> ");
+        let bar = ProgressBar::new(0).with_style(style).with_prefix(what.to_owned());
+        Self { bar }
+    }
+}
+
+impl<T: Real> Observer<T> for Progress {
+    fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
+        if at.step == 0 {
+            self.bar.set_length(at.total_steps);
+        }
+        self.bar.set_position(at.step);
+        if let Some(speed) = at.velocity_norm
+            && (at.step.is_multiple_of(64) || at.step == at.total_steps)
+        {
+            self.bar.set_message(format!("|v| {speed:.1e}"));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,273 @@
+//! What a user may set, by flag or in a TOML file, under the same names; everything is optional.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Settings as given. [`crate::config::Config::resolve`] fills in the rest.
+#[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[command(allow_negative_numbers = true)]
+pub struct Settings {
+    /// What to sample from: a name of `steinflow models` [default: tri-crescent].
+    pub model: Option<String>,
+
+    /// Dimension of a model that comes in any.
+    #[arg(long, value_name = "D", help_heading = "Model")]
+    pub dim: Option<usize>,
+    /// CSV file of a regression: a header row, then numbers.
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    pub data: Option<PathBuf>,
+    /// Column of the CSV file to predict [default: the last].
+    #[arg(long, value_name = "COLUMN", help_heading = "Model")]
+    pub target: Option<String>,
+    /// Prior standard deviation of regression coefficients.
+    #[arg(long, value_name = "SD", help_heading = "Model")]
+    pub prior_sd: Option<f64>,
+    /// Noise of linear regression, in standard deviations of the target column.
+    #[arg(long, value_name = "SD", help_heading = "Model")]
+    pub noise_sd: Option<f64>,
+    /// Evaluate the likelihood on this many rows of the data at a time [default: all].
+    #[arg(long, value_name = "ROWS", help_heading = "Model")]
+    pub batch_size: Option<usize>,
+
+    /// How to sample: a name of `steinflow methods` [default: sgrhmc-stein on the tri-crescent,
+    /// sghmc-stein elsewhere].
+    #[arg(long, short, value_name = "NAME", help_heading = "Method")]
+    pub method: Option<String>,
+    /// Number of particles, or of chains of a diffusion [default: 100].
+    #[arg(long, short = 'n', value_name = "N", help_heading = "Method")]
+    pub particles: Option<usize>,
+    /// Friction A of methods with momentum [default: 1].
+    #[arg(long, value_name = "A", help_heading = "Method")]
+    pub friction: Option<f64>,
+    /// Standard deviation σ of the momentum [default: 1].
+    #[arg(long, value_name = "SIGMA", help_heading = "Method")]
+    pub sigma: Option<f64>,
+    /// Precision μ of the thermostat [default: 1].
+    #[arg(long, value_name = "MU", help_heading = "Method")]
+    pub mu: Option<f64>,
+    /// Coupling γ of third-order dynamics [default: 1].
+    #[arg(long, value_name = "GAMMA", help_heading = "Method")]
+    pub gamma: Option<f64>,
+    /// Standard deviation σᵤ of the third-order variable [default: 1].
+    #[arg(long, value_name = "SIGMA", help_heading = "Method")]
+    pub sigma_u: Option<f64>,
+    /// D in the metric G⁻¹ = D √|U + c| of Riemannian methods [default: 1.5].
+    #[arg(long, value_name = "D", help_heading = "Method")]
+    pub metric_scale: Option<f64>,
+    /// c in the metric [default: 0.5].
+    #[arg(long, value_name = "C", help_heading = "Method")]
+    pub metric_offset: Option<f64>,
+    /// U in the metric: `energy` = −log π, `log-density` = +log π as the paper prints it.
+    #[arg(long, value_name = "SIGN", help_heading = "Method")]
+    pub metric_sign: Option<String>,
+
+    /// Profile of the kernel: `se` (squared exponential) or `imq` [default: se].
+    #[arg(long, value_name = "NAME", help_heading = "Kernel")]
+    pub kernel: Option<String>,
+    /// What the kernel sees: `joint` state, `product` of blocks, or `theta` [default: joint].
+    #[arg(long, value_name = "VIEW", help_heading = "Kernel")]
+    pub kernel_on: Option<String>,
+    /// median-log, liu-wang, numpyro, median, a number, or one number per block separated by
+    /// commas [default: median-log].
+    #[arg(long, value_name = "RULE", help_heading = "Kernel")]
+    #[serde(default, deserialize_with = "number_or_text")]
+    pub bandwidth: Option<String>,
+
+    /// Number of steps [default: 1000].
+    #[arg(long, value_name = "K", help_heading = "Steps")]
+    pub steps: Option<u64>,
+    /// Step size ε: a number, or `linear:FROM:TO`, `cosine:FROM:TO`, `polynomial:A:B:GAMMA` for
+    /// A (B + k)^-GAMMA [default: by method].
+    #[arg(long, value_name = "EPS", help_heading = "Steps")]
+    #[serde(default, deserialize_with = "number_or_text")]
+    pub step_size: Option<String>,
+    /// Learning rate η instead of --step-size: ε = σ√η with momentum, ε = η without.
+    #[arg(long, value_name = "ETA", help_heading = "Steps")]
+    pub eta: Option<f64>,
+    /// Momentum decay α instead of --friction: A = ασ²/ε.
+    #[arg(long, value_name = "ALPHA", help_heading = "Steps")]
+    pub alpha: Option<f64>,
+    /// euler, splitting, midpoint-splitting, adagrad, rmsprop or adam [default: splitting with
+    /// momentum, euler without].
+    #[arg(long, value_name = "NAME", help_heading = "Steps")]
+    pub integrator: Option<String>,
+    /// A phase of the run instead of the three flags above, as INTEGRATOR:EPSxSTEPS; repeat for
+    /// further phases, e.g. --phase euler:1.3x300 --phase splitting:0.5x300.
+    #[arg(long, value_name = "PHASE", help_heading = "Steps")]
+    #[serde(default)]
+    pub phase: Vec<PhaseSettings>,
+
+    /// Seed of every random number [default: 0].
+    #[arg(long, value_name = "SEED", help_heading = "Run")]
+    pub seed: Option<u64>,
+    /// f64 or f32 [default: f64].
+    #[arg(long, value_name = "TYPE", help_heading = "Run")]
+    pub precision: Option<String>,
+    /// Mean of the starting particles: one number, or one per coordinate separated by commas
+    /// [default: the model's].
+    #[arg(long, value_name = "MEAN", value_delimiter = ',', help_heading = "Run")]
+    #[serde(default)]
+    pub start_mean: Vec<f64>,
+    /// Standard deviation of the starting particles [default: the model's].
+    #[arg(long, value_name = "SD", help_heading = "Run")]
+    pub start_sd: Option<f64>,
+    /// What to do with a non-finite score: `stop`, `freeze` the particle, or `shrink` the step
+    /// [default: stop].
+    #[arg(long, value_name = "POLICY", help_heading = "Run")]
+    pub non_finite: Option<String>,
+    /// Stop after this many seconds, keeping everything so far.
+    #[arg(long, value_name = "SECONDS", help_heading = "Run")]
+    pub budget: Option<f64>,
+    /// Stop once the root-mean-square velocity is below this.
+    #[arg(long, value_name = "V", help_heading = "Run")]
+    pub tolerance: Option<f64>,
+    /// Record every so many steps in the trace [default: what gives about 1000 rows].
+    #[arg(long, value_name = "STEPS", help_heading = "Run")]
+    pub trace_every: Option<u64>,
+}
+
+/// One phase: a number of steps with one integrator.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PhaseSettings {
+    pub integrator: String,
+    #[serde(deserialize_with = "number_or_text_required")]
+    pub step_size: String,
+    pub steps: u64,
+}
+
+impl std::str::FromStr for PhaseSettings {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (integrator, rest) = text.split_once(':')?;
+            let (step_size, steps) = rest.rsplit_once('x')?;
+            Some(Self {
+                integrator: integrator.to_owned(),
+                step_size: step_size.to_owned(),
+                steps: steps.parse().ok()?,
+            })
+        };
+        parse().ok_or_else(|| "write INTEGRATOR:EPSxSTEPS, for example euler:1.3x300".to_owned())
+    }
+}
+
+/// Settings that may be written as a bare number or as text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NumberOrText {
+    Integer(i64),
+    Number(f64),
+    Text(String),
+}
+
+impl NumberOrText {
+    fn into_text(self) -> String {
+        match self {
+            Self::Integer(n) => n.to_string(),
+            Self::Number(x) => x.to_string(),
+            Self::Text(text) => text,
+        }
+    }
+}
+
+fn number_or_text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    number_or_text_required(from).map(Some)
+}
+
+fn number_or_text_required<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    NumberOrText::deserialize(from).map(NumberOrText::into_text)
+}
+
+impl Settings {
+    /// Reads a TOML file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::ConfigUnreadable { path: path.to_owned(), source })?;
+        toml::from_str(&text).map_err(|error| Error::ConfigWrong {
+            path: path.to_owned(),
+            message: error.to_string(),
+        })
+    }
+
+    /// These settings, with those of `other` where they are not set.
+    ///
+    /// Settings that exclude each other (--phase against --steps and its like, --eta against
+    /// --step-size, --alpha against --friction) are dropped from `other` when their rival is set.
+    pub fn or(mut self, mut other: Self) -> Self {
+        let single_phase = self.steps.is_some()
+            || self.step_size.is_some()
+            || self.eta.is_some()
+            || self.integrator.is_some();
+        if single_phase {
+            other.phase.clear();
+        }
+        if !self.phase.is_empty() {
+            (other.steps, other.step_size, other.eta, other.integrator) = (None, None, None, None);
+        }
+        if self.eta.is_some() {
+            other.step_size = None;
+        }
+        if self.step_size.is_some() {
+            other.eta = None;
+        }
+        if self.alpha.is_some() {
+            other.friction = None;
+        }
+        if self.friction.is_some() {
+            other.alpha = None;
+        }
+        macro_rules! fill {
+            ($($field:ident),* $(,)?) => {$(
+                self.$field = self.$field.take().or(other.$field.take());
+            )*};
+        }
+        fill!(
+            model,
+            dim,
+            data,
+            target,
+            prior_sd,
+            noise_sd,
+            batch_size,
+            method,
+            particles,
+            friction,
+            sigma,
+            mu,
+            gamma,
+            sigma_u,
+            metric_scale,
+            metric_offset,
+            metric_sign,
+            kernel,
+            kernel_on,
+            bandwidth,
+            steps,
+            step_size,
+            eta,
+            alpha,
+            integrator,
+            seed,
+            precision,
+            start_sd,
+            non_finite,
+            budget,
+            tolerance,
+            trace_every,
+        );
+        if self.phase.is_empty() {
+            self.phase = other.phase;
+        }
+        if self.start_mean.is_empty() {
+            self.start_mean = other.start_mean;
+        }
+        self
+    }
+}

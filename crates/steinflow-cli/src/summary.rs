@@ -1,0 +1,190 @@
+//! What a run found, against what is known: for people as tables, for programs as JSON.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use steinflow::Real;
+use steinflow::run::{Ended, Outcome};
+use steinflow_models::Model;
+
+use crate::config::Config;
+use crate::error::Result;
+
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    steinflow_version: &'static str,
+    model: String,
+    method: String,
+    particles: usize,
+    steps: u64,
+    ended: &'static str,
+    gradients: u64,
+    seconds: f64,
+    mean_log_density: f64,
+    moments: Vec<MomentRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PartRow>,
+    frozen_particles: Vec<usize>,
+    step_size_halvings: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct MomentRow {
+    name: String,
+    mean: f64,
+    sd: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact_mean: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact_sd: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct PartRow {
+    name: String,
+    share: f64,
+    exact_share: f64,
+}
+
+impl Summary {
+    pub fn new<T: Real>(config: &Config, model: &dyn Model<T>, outcome: &Outcome<T>) -> Self {
+        let theta = outcome.theta();
+        let count = theta.rows() as f64;
+        let exact = model.exact_moments();
+        let moments = model.parameter_names().into_iter().enumerate().map(|(j, name)| {
+            let values = || (0..theta.rows()).map(|i| theta.row(i)[j].as_f64());
+            let mean = values().sum::<f64>() / count;
+            let variance = values().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+            MomentRow {
+                name,
+                mean,
+                sd: variance.sqrt(),
+                exact_mean: exact.as_ref().map(|exact| exact.mean[j]),
+                exact_sd: exact.as_ref().map(|exact| exact.covariance.row(j)[j].sqrt()),
+            }
+        });
+        let parts = model.parts().map(|parts| {
+            let found = parts.shares_of(theta.as_ref());
+            let exact = parts.shares().iter().zip(found);
+            parts
+                .names()
+                .iter()
+                .zip(exact)
+                .map(|(name, (&exact_share, share))| PartRow {
+                    name: name.clone(),
+                    share,
+                    exact_share,
+                })
+                .collect()
+        });
+        let log_density = outcome.log_density.iter().map(|x| x.as_f64()).sum::<f64>();
+        Self {
+            steinflow_version: env!("CARGO_PKG_VERSION"),
+            model: config.model.clone(),
+            method: config.method.clone(),
+            particles: theta.rows(),
+            steps: outcome.steps,
+            ended: match outcome.ended {
+                Ended::Finished => "finished",
+                Ended::AtRest => "at rest",
+                Ended::OutOfTime => "out of time",
+                Ended::Interrupted => "interrupted",
+            },
+            gradients: outcome.gradients,
+            seconds: outcome.elapsed.as_secs_f64(),
+            mean_log_density: log_density / count,
+            moments: moments.collect(),
+            parts: parts.unwrap_or_default(),
+            frozen_particles: outcome.frozen.clone(),
+            step_size_halvings: outcome.shrinks,
+        }
+    }
+
+    pub fn print(&self, folder: &Path, json: bool) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        if json {
+            steinflow_io::write_json(self, &mut out)?;
+            writeln!(out)?;
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "{} on {}: {} particles, {} steps ({}), {} gradients, {:.2} s",
+            self.method,
+            self.model,
+            self.particles,
+            self.steps,
+            self.ended,
+            self.gradients,
+            self.seconds
+        )?;
+        writeln!(out, "\n{}", self.moments_table())?;
+        if !self.parts.is_empty() {
+            writeln!(out, "\n{}", self.parts_table())?;
+        }
+        if !self.frozen_particles.is_empty() {
+            writeln!(
+                out,
+                "\nfrozen for a non-finite score: particles {:?}",
+                self.frozen_particles
+            )?;
+        }
+        if self.step_size_halvings > 0 {
+            let halvings = self.step_size_halvings;
+            writeln!(out, "\nthe step size was halved {halvings} times for non-finite scores")?;
+        }
+        writeln!(out, "\n{}", folder.display())?;
+        for (name, what) in [
+            ("particles.png", "picture"),
+            ("particles.parquet", "one row a particle"),
+            ("trace.parquet", "the course of the run"),
+            ("summary.json", "these numbers"),
+            ("config.toml", "run it again: steinflow sample --config"),
+        ] {
+            writeln!(out, "  {name:<18} {what}")?;
+        }
+        Ok(())
+    }
+
+    fn moments_table(&self) -> Table {
+        /// More rows than this are for `summary.json`.
+        const MOST_ROWS: usize = 12;
+        let exact = self.moments.first().is_some_and(|row| row.exact_mean.is_some());
+        let mut header = vec!["", "mean", "sd"];
+        if exact {
+            header.extend(["exact mean", "exact sd"]);
+        }
+        let number = |x: f64| format!("{x:.4}");
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for row in self.moments.iter().take(MOST_ROWS) {
+            let mut cells = vec![row.name.clone(), number(row.mean), number(row.sd)];
+            cells.extend([row.exact_mean, row.exact_sd].into_iter().flatten().map(number));
+            rows.push(cells);
+        }
+        if self.moments.len() > MOST_ROWS {
+            rows.push(vec![format!("… {} more", self.moments.len() - MOST_ROWS)]);
+        }
+        table(&header, rows)
+    }
+
+    fn parts_table(&self) -> Table {
+        let percent = |x: f64| format!("{:.0} %", 100.0 * x);
+        let rows = self
+            .parts
+            .iter()
+            .map(|part| vec![part.name.clone(), percent(part.share), percent(part.exact_share)]);
+        table(&["part", "share", "exact"], rows.collect())
+    }
+}
+
+/// Text on the left, numbers on the right.
+pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}

@@ -1,0 +1,80 @@
+//! One panel: a box with ticks around it, and the map from data to the canvas.
+
+use super::canvas::{Anchor, Canvas, INK, shortened, text_width};
+use super::ticks::Ticks;
+use super::window::Window;
+
+pub const TICK_SIZE: u32 = 12;
+pub const LABEL_SIZE: u32 = 14;
+const TICK_LENGTH: f64 = 4.0;
+const LINE_WIDTH: f64 = 0.8;
+
+/// Room below a panel for tick labels and the axis label.
+pub const BELOW: f64 = 44.0;
+
+/// Where a panel is, and what it shows.
+#[derive(Clone, Copy)]
+pub struct Frame {
+    pub left: f64,
+    pub top: f64,
+    pub width: f64,
+    pub height: f64,
+    pub x: Window,
+    pub y: Window,
+}
+
+impl Frame {
+    pub fn x_at(&self, value: f64) -> f64 {
+        self.left + (value - self.x.low) / self.x.width() * self.width
+    }
+
+    pub fn y_at(&self, value: f64) -> f64 {
+        self.top + (self.y.high - value) / self.y.width() * self.height
+    }
+
+    /// The outline, drawn last so that nothing covers it.
+    pub fn draw_box(&self, canvas: &mut Canvas) {
+        let (left, top) = (self.left, self.top);
+        let (right, bottom) = (left + self.width, top + self.height);
+        let corners = vec![(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
+        canvas.line(corners, INK, LINE_WIDTH);
+    }
+
+    /// Ticks and a label below.
+    pub fn draw_x_axis(&self, canvas: &mut Canvas, ticks: &Ticks, label: &str) {
+        let bottom = self.top + self.height;
+        for (&position, text) in ticks.positions.iter().zip(&ticks.labels) {
+            let x = self.x_at(position);
+            canvas.line(vec![(x, bottom), (x, bottom + TICK_LENGTH)], INK, LINE_WIDTH);
+            let at = (x, bottom + TICK_LENGTH + f64::from(TICK_SIZE));
+            canvas.text(at, TICK_SIZE, INK, Anchor::Middle, text);
+        }
+        let at = (self.left + self.width / 2.0, bottom + BELOW - 6.0);
+        let label = shortened(label, LABEL_SIZE, self.width);
+        canvas.text(at, LABEL_SIZE, INK, Anchor::Middle, &label);
+    }
+
+    /// Ticks and a label to the left; `room` is what [`room_left`] said.
+    pub fn draw_y_axis(&self, canvas: &mut Canvas, ticks: &Ticks, label: &str, room: f64) {
+        for (&position, text) in ticks.positions.iter().zip(&ticks.labels) {
+            let y = self.y_at(position);
+            canvas.line(vec![(self.left - TICK_LENGTH, y), (self.left, y)], INK, LINE_WIDTH);
+            // Digits are about 0.7 of the size high; half of that centres them on the tick.
+            let at = (self.left - TICK_LENGTH - 3.0, y + 0.36 * f64::from(TICK_SIZE));
+            canvas.text(at, TICK_SIZE, INK, Anchor::End, text);
+        }
+        let at = (self.left - room + f64::from(LABEL_SIZE) + 4.0, self.top + self.height / 2.0);
+        let label = shortened(label, LABEL_SIZE, self.height);
+        canvas.text_upwards(at, LABEL_SIZE, &label);
+    }
+}
+
+/// Room to the left of a panel for tick labels and the axis label.
+pub fn room_left<'a>(ticks: impl IntoIterator<Item = &'a Ticks>) -> f64 {
+    let widest = ticks
+        .into_iter()
+        .flat_map(|ticks| &ticks.labels)
+        .map(|label| text_width(label, TICK_SIZE))
+        .fold(0.0, f64::max);
+    widest + TICK_LENGTH + 3.0 + f64::from(LABEL_SIZE) + 14.0
+}

@@ -1,0 +1,243 @@
+//! A folder of results that appears whole or not at all.
+//!
+//! Files are written into a hidden sibling, `.NAME.partial-PID`, which takes its name in one
+//! `rename` when all of them are on the disk. A reader therefore never sees half a run.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Component, Path, PathBuf};
+
+use crate::{Error, Result};
+
+/// The file that every run folder holds; a folder without it is never replaced.
+const MARK: &str = "config.toml";
+
+/// A run folder that is being written.
+///
+/// Dropped without [`commit`](Self::commit), it removes everything that it wrote.
+#[derive(Debug)]
+pub struct RunFolder {
+    target: PathBuf,
+    partial: PathBuf,
+    force: bool,
+    files: BTreeSet<PathBuf>,
+    /// Parents that this folder created, outermost first; removed again if nothing is committed.
+    created_parents: Vec<PathBuf>,
+    /// Whether `partial` must stay when this value is dropped.
+    keep: bool,
+}
+
+impl RunFolder {
+    /// Starts the folder that [`commit`](Self::commit) will put at `path`, with missing parents.
+    ///
+    /// Fails at once, before any work is done, when `path` exists and `force` is false, when it is
+    /// not a run folder and `force` is true, or when nothing can be written there. A run folder is
+    /// one that holds a `config.toml` or nothing at all.
+    pub fn create(path: impl AsRef<Path>, force: bool) -> Result<Self> {
+        let target = path.as_ref().to_path_buf();
+        let Some(name) = target.file_name().map(|name| name.to_string_lossy().into_owned()) else {
+            return Err(Error::BadPath {
+                path: target,
+                remedy: "give the name of a new folder, such as runs/first",
+            });
+        };
+        check_free(&target, force)?;
+
+        let parent = parent_of(&target).to_path_buf();
+        let mut folder = Self {
+            partial: PathBuf::new(),
+            target,
+            force,
+            files: BTreeSet::new(),
+            created_parents: missing_ancestors(&parent),
+            keep: true,
+        };
+        // From here on a failure drops `folder`, which takes back the parents made so far.
+        fs::create_dir_all(&parent).map_err(Error::io("create folder", &parent))?;
+        folder.partial = create_unique(&parent, &format!(".{name}.partial"))?;
+        folder.keep = false;
+        Ok(folder)
+    }
+
+    /// Where the folder will be after [`commit`](Self::commit).
+    pub fn path(&self) -> &Path {
+        &self.target
+    }
+
+    /// Writes one file; `name` may lead into subfolders, as in `plots/final.png`.
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.prepare(name)?;
+        fs::write(&path, bytes).map_err(Error::io("write", &self.shown(name)))
+    }
+
+    /// Writes one file through a buffered writer that `fill` is given.
+    pub fn write_with(
+        &mut self,
+        name: &str,
+        fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+    ) -> Result<()> {
+        let path = self.prepare(name)?;
+        let shown = self.shown(name);
+        let file = File::create(&path).map_err(Error::io("write", &shown))?;
+        let mut buffer = BufWriter::new(file);
+        fill(&mut buffer)
+            .map_err(|source| Error::File { path: shown.clone(), source: Box::new(source) })?;
+        buffer.flush().map_err(Error::io("write", &shown))
+    }
+
+    /// Forces all files to the disk and puts the folder in its place; returns that place.
+    ///
+    /// With `force` the old folder is moved aside, and deleted only once the new one stands. If the
+    /// place was taken in the meantime, the complete results stay where they are and the error says
+    /// where: no run is lost to a name.
+    pub fn commit(mut self) -> Result<PathBuf> {
+        for path in &self.files {
+            OpenOptions::new()
+                .write(true)
+                .open(path)
+                .and_then(|file| file.sync_all())
+                .map_err(Error::io("write", path))?;
+        }
+        sync_folder(&self.partial);
+        self.keep = true;
+        self.move_into_place().map_err(|reason| Error::NotMoved {
+            path: self.target.clone(),
+            kept: self.partial.clone(),
+            reason,
+        })?;
+        sync_folder(parent_of(&self.target));
+        self.created_parents.clear();
+        Ok(self.target.clone())
+    }
+
+    /// Swaps the finished folder with whatever `force` allows to be replaced.
+    fn move_into_place(&self) -> std::result::Result<(), String> {
+        check_free(&self.target, self.force).map_err(|error| error.to_string())?;
+        let old = if self.target.symlink_metadata().is_ok() {
+            let name = self.target.file_name().unwrap_or_default().to_string_lossy();
+            let shelter = create_unique(parent_of(&self.target), &format!(".{name}.old"))
+                .map_err(|error| error.to_string())?;
+            // A rename onto an empty folder replaces it, here and for the new folder below.
+            fs::rename(&self.target, &shelter).map_err(|error| error.to_string())?;
+            Some(shelter)
+        } else {
+            None
+        };
+        if let Err(error) = fs::rename(&self.partial, &self.target) {
+            if let Some(shelter) = &old {
+                // Best effort: the first error is the one to report.
+                let _ = fs::rename(shelter, &self.target);
+            }
+            return Err(error.to_string());
+        }
+        if let Some(shelter) = old {
+            // The new folder stands; a leftover of the old one is no reason to fail the run.
+            let _ = fs::remove_dir_all(shelter);
+        }
+        Ok(())
+    }
+
+    /// The path of a file inside the partial folder, with its subfolders made.
+    fn prepare(&mut self, name: &str) -> Result<PathBuf> {
+        let relative = Path::new(name);
+        let stays_inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
+        if name.is_empty() || name.ends_with('/') || !stays_inside {
+            return Err(Error::BadPath {
+                path: relative.to_path_buf(),
+                remedy: "a file of a run is named relative to its folder, without `..`",
+            });
+        }
+        let path = self.partial.join(relative);
+        let parent = parent_of(&path);
+        fs::create_dir_all(parent).map_err(Error::io("create folder", parent))?;
+        self.files.insert(path.clone());
+        Ok(path)
+    }
+
+    /// The path that the user knows: the final one, not the hidden one.
+    fn shown(&self, name: &str) -> PathBuf {
+        self.target.join(name)
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        // Errors cannot be reported from here, and a leftover is hidden and named `.partial`.
+        if !self.keep {
+            let _ = fs::remove_dir_all(&self.partial);
+        }
+        for parent in self.created_parents.iter().rev() {
+            // Removes empty folders only, so what others put there meanwhile stays.
+            let _ = fs::remove_dir(parent);
+        }
+    }
+}
+
+/// Whether a run may be put at `path`.
+fn check_free(path: &Path, force: bool) -> Result<()> {
+    let path = path.to_path_buf();
+    // Without following links: a link is somebody's, and a dangling one still takes the name.
+    let kind = match path.symlink_metadata() {
+        Ok(metadata) => metadata.file_type(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io("look at", &path)(error)),
+    };
+    if !force {
+        return Err(Error::FolderExists { path });
+    }
+    if kind.is_symlink() {
+        return Err(Error::NotARunFolder { path, found: "a symbolic link" });
+    }
+    if !kind.is_dir() {
+        return Err(Error::NotARunFolder { path, found: "a file" });
+    }
+    let is_empty = fs::read_dir(&path).map_err(Error::io("look into", &path))?.next().is_none();
+    if is_empty || path.join(MARK).is_file() {
+        Ok(())
+    } else {
+        Err(Error::NotARunFolder { path, found: "a folder without a config.toml" })
+    }
+}
+
+/// Makes a folder `PREFIX-PID`, or `PREFIX-PID-1` and so on where that name is taken.
+fn create_unique(parent: &Path, prefix: &str) -> Result<PathBuf> {
+    let pid = std::process::id();
+    let mut attempt = 0_usize;
+    loop {
+        let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
+        let path = parent.join(format!("{prefix}-{pid}{suffix}"));
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+            Err(error) => return Err(Error::io("create a folder in", parent)(error)),
+        }
+    }
+}
+
+/// The folder that holds `path`; `.` where the path is a bare name.
+fn parent_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The ancestors of a folder (and itself) that do not exist yet, outermost first.
+fn missing_ancestors(folder: &Path) -> Vec<PathBuf> {
+    let mut missing: Vec<PathBuf> = folder
+        .ancestors()
+        .take_while(|path| !path.as_os_str().is_empty() && path.symlink_metadata().is_err())
+        .map(Path::to_path_buf)
+        .collect();
+    missing.reverse();
+    missing
+}
+
+/// Makes renames inside a folder durable, where the system lets a folder be opened.
+fn sync_folder(folder: &Path) {
+    if cfg!(unix) {
+        // Some network file systems refuse this; the files themselves are already on the disk.
+        let _ = File::open(folder).and_then(|handle| handle.sync_all());
+    }
+}

@@ -1,0 +1,218 @@
+//! The models by name, and how to build one from options that a command line or a config can give.
+
+use std::path::PathBuf;
+
+use steinflow::Real;
+
+use crate::regression::{DEFAULT_PRIOR_SD, LinearRegression, LogisticRegression, Table};
+use crate::toy::{Banana, Crescent, Funnel, Gaussian, GaussianMixture, Ring, TriCrescent};
+use crate::{Error, Model, Result};
+
+/// The most coordinates that [`build`] gives a model with dense matrices: three of 2000 × 2000 take
+/// 96 MB.
+const MAX_DIM: usize = 2000;
+
+/// The correlation of neighbours in the `gaussian` of a chosen dimension.
+const NEIGHBOUR_CORRELATION: f64 = 0.8;
+
+/// One entry of the [`catalogue()`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelInfo {
+    /// What [`ModelSpec::name`] says to get it.
+    pub name: &'static str,
+    /// A few words.
+    pub title: &'static str,
+    /// The density.
+    pub formula: &'static str,
+    /// Where it comes from.
+    pub reference: &'static str,
+    /// Whether [`ModelSpec::data`] is required.
+    pub needs_data: bool,
+    /// Whether [`ModelSpec::dim`] may be given.
+    pub takes_dim: bool,
+}
+
+const MODELS: [ModelInfo; 9] = [
+    ModelInfo {
+        name: "gaussian",
+        title: "correlated Gaussian",
+        formula: "N(0, Σ): by default in the plane with standard deviations 1 and 2 and correlation \
+                  0.8; with dim, Σᵢⱼ = 0.8^|i − j|",
+        reference: "textbook",
+        needs_data: false,
+        takes_dim: true,
+    },
+    ModelInfo {
+        name: "mixture",
+        title: "three Gaussians of unequal weight",
+        formula: "0.5 N((−3, −1), ·) + 0.3 N((3, −2), ·) + 0.2 N((0.5, 4), ·)",
+        reference: "textbook",
+        needs_data: false,
+        takes_dim: false,
+    },
+    ModelInfo {
+        name: "tri-crescent",
+        title: "three crescents stacked in y",
+        formula: "⅓ Σᵢ exp(−x⁴/10 − ½(4(y − zᵢ) − x²)²), z ∈ {−2, 0, 2}",
+        reference: "after Ma, Chen and Fox (2015), arXiv:1506.04696",
+        needs_data: false,
+        takes_dim: false,
+    },
+    ModelInfo {
+        name: "crescent",
+        title: "one crescent",
+        formula: "exp(−x⁴/10 − ½(4(y + 1.2) − x²)²)",
+        reference: "Ma, Chen and Fox (2015), arXiv:1506.04696",
+        needs_data: false,
+        takes_dim: false,
+    },
+    ModelInfo {
+        name: "banana",
+        title: "bent Gaussian",
+        formula: "x ~ N(0, 2²), y + ½(x² − 2²) ~ N(0, 1)",
+        reference: "after Haario, Saksman and Tamminen (1999), Computational Statistics 14",
+        needs_data: false,
+        takes_dim: false,
+    },
+    ModelInfo {
+        name: "funnel",
+        title: "Neal's funnel",
+        formula: "v ~ N(0, 3²), xᵢ | v ~ N(0, eᵛ), i = 1 … dim − 1; dim is 2 by default",
+        reference: "Neal (2003), Annals of Statistics 31",
+        needs_data: false,
+        takes_dim: true,
+    },
+    ModelInfo {
+        name: "ring",
+        title: "ring of radius 2",
+        formula: "exp(−(|θ|² − R²)²/(8R²w²)), R = 2, w = 0.2",
+        reference: "textbook",
+        needs_data: false,
+        takes_dim: false,
+    },
+    ModelInfo {
+        name: "linear-regression",
+        title: "Bayesian linear regression with known noise, posterior known exactly",
+        formula: "y ~ N(Xθ, noise_sd²), θ ~ N(0, prior_sd² I); X and y standardised, with an intercept",
+        reference: "textbook",
+        needs_data: true,
+        takes_dim: false,
+    },
+    ModelInfo {
+        name: "logistic-regression",
+        title: "Bayesian logistic regression",
+        formula: "P(y = 1) = 1/(1 + exp(−Xθ)), θ ~ N(0, prior_sd² I); X standardised, with an intercept",
+        reference: "textbook",
+        needs_data: true,
+        takes_dim: false,
+    },
+];
+
+/// All models that [`build`] knows.
+pub fn catalogue() -> &'static [ModelInfo] {
+    &MODELS
+}
+
+/// A model by name, with its options; an option that does not fit the model is an error.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelSpec {
+    /// A name of the [`catalogue()`].
+    pub name: String,
+    /// Number of coordinates, for models that come in any.
+    pub dim: Option<usize>,
+    /// The CSV file of a regression.
+    pub data: Option<PathBuf>,
+    /// The column that a regression predicts; the last one by default.
+    pub target: Option<String>,
+    /// Prior standard deviation of a regression's coefficients; 2.5 by default.
+    pub prior_sd: Option<f64>,
+    /// Noise standard deviation of the linear regression, in units of the target's standard
+    /// deviation; 1 by default.
+    pub noise_sd: Option<f64>,
+}
+
+/// Builds the model that `spec` describes.
+///
+/// ```
+/// use steinflow_models::{ModelSpec, build};
+///
+/// let spec = ModelSpec { name: "gaussian".into(), dim: Some(5), ..Default::default() };
+/// assert_eq!(build::<f32>(&spec)?.dim(), 5);
+///
+/// let misspelt = ModelSpec { name: "gausian".into(), ..Default::default() };
+/// let Err(error) = build::<f64>(&misspelt) else { panic!("no such model") };
+/// assert!(error.to_string().contains("did you mean `gaussian`?"));
+/// # Ok::<(), steinflow_models::Error>(())
+/// ```
+pub fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    let info = catalogue().iter().find(|info| info.name == spec.name).ok_or_else(|| {
+        steinflow::Error::unknown("model", &spec.name, catalogue().iter().map(|info| info.name))
+    })?;
+    reject_options_not_taken(spec, info)?;
+    Ok(match info.name {
+        "gaussian" => Box::new(match spec.dim {
+            Some(dim) => Gaussian::autoregressive(dim, NEIGHBOUR_CORRELATION)?,
+            None => Gaussian::correlated(),
+        }),
+        "mixture" => Box::new(GaussianMixture::default()),
+        "tri-crescent" => Box::new(TriCrescent),
+        "crescent" => Box::new(Crescent),
+        "banana" => Box::new(Banana::default()),
+        "funnel" => Box::new(spec.dim.map_or_else(|| Ok(Funnel::default()), Funnel::new)?),
+        "ring" => Box::new(Ring::default()),
+        regression => {
+            let Some(file) = &spec.data else {
+                return Err(Error::DataRequired { model: spec.name.clone() });
+            };
+            let table = Table::read(file)?;
+            let target = spec.target.as_deref();
+            let prior_sd = spec.prior_sd.unwrap_or(DEFAULT_PRIOR_SD);
+            if regression == "linear-regression" {
+                let noise_sd = spec.noise_sd.unwrap_or(LinearRegression::<T>::DEFAULT_NOISE_SD);
+                Box::new(LinearRegression::new(&table, target, prior_sd, noise_sd)?)
+            } else {
+                Box::new(LogisticRegression::new(&table, target, prior_sd)?)
+            }
+        }
+    })
+}
+
+fn reject_options_not_taken(spec: &ModelSpec, info: &ModelInfo) -> Result<()> {
+    let not_taken = |option, value: String, remedy: &str| {
+        let remedy = remedy.to_owned();
+        Err(Error::OptionNotTaken { option, value, model: spec.name.clone(), remedy })
+    };
+    if let Some(dim) = spec.dim {
+        if !info.takes_dim {
+            let remedy = if info.needs_data {
+                "its dimension is the number of features and an intercept; leave dim out"
+            } else {
+                "it always has 2 coordinates; leave dim out"
+            };
+            return not_taken("dim", dim.to_string(), remedy);
+        }
+        if dim == 0 || dim > MAX_DIM {
+            let remedy = format!("give a number of coordinates from 1 to {MAX_DIM}");
+            return Err(steinflow::Error::setting("dim", dim, remedy).into());
+        }
+    }
+    if !info.needs_data {
+        let remedy = "only regressions read data; leave it out";
+        if let Some(data) = &spec.data {
+            return not_taken("data", data.display().to_string(), remedy);
+        }
+        if let Some(target) = &spec.target {
+            return not_taken("target", format!("`{target}`"), remedy);
+        }
+        if let Some(prior_sd) = spec.prior_sd {
+            return not_taken("prior_sd", prior_sd.to_string(), "it has no prior; leave it out");
+        }
+    }
+    match spec.noise_sd {
+        Some(noise_sd) if info.name != "linear-regression" => {
+            let remedy = "only the linear regression has noise; leave it out";
+            not_taken("noise_sd", noise_sd.to_string(), remedy)
+        }
+        _ => Ok(()),
+    }
+}

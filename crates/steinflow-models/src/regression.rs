@@ -1,0 +1,24 @@
+//! Bayesian regressions on a CSV file: linear with known noise, and logistic.
+//!
+//! Both have a linear predictor ηᵢ = xᵢᵀθ, where xᵢ is an intercept 1 followed by the features of row
+//! i, each shifted and scaled to mean 0 and standard deviation 1, and the prior θ ~ N(0, s² I). In
+//! these units s = 2.5, the default, is weakly informative (as in rstanarm).
+
+mod design;
+mod linear;
+mod logistic;
+mod predictor;
+mod table;
+mod table_error;
+
+pub use design::{Design, Scaling};
+pub use linear::LinearRegression;
+pub use logistic::LogisticRegression;
+pub use table::Table;
+pub use table_error::TableError;
+
+/// The prior standard deviation s of every coefficient unless the user says otherwise.
+pub const DEFAULT_PRIOR_SD: f64 = 2.5;
+
+/// Particles start this close to 0, where no feature matters.
+const START_SD: f64 = 0.1;

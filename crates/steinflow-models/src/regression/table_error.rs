@@ -1,0 +1,189 @@
+//! What can be wrong with a data file: every error says where, what was found and what to do.
+
+use std::path::PathBuf;
+
+/// A CSV file that cannot be used as regression data. Lines are counted from 1, the header's.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The file cannot be opened.
+    #[error("cannot open {}: {source}; check the path and its permissions", .file.display())]
+    Open {
+        /// The file.
+        file: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+
+    /// The bytes cannot be read, or are not UTF-8.
+    #[error("cannot read {}: {source}; save the table as comma-separated UTF-8", .file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the reader said.
+        source: std::io::Error,
+    },
+
+    /// An empty file, or a first line of numbers.
+    #[error(
+        "{} has no header row (found {found}): give every column a name on line 1", .file.display()
+    )]
+    NoHeader {
+        /// The file.
+        file: PathBuf,
+        /// What stands in its place.
+        found: String,
+    },
+
+    /// A column without a name.
+    #[error("{}, line 1: column {position} has no name: give it one", .file.display())]
+    UnnamedColumn {
+        /// The file.
+        file: PathBuf,
+        /// The column's position, counted from 1.
+        position: usize,
+    },
+
+    /// Two columns of one name, or one with the name of the intercept.
+    #[error("{}, line 1: the name `{column}` is already taken: rename the column", .file.display())]
+    DuplicateColumn {
+        /// The file.
+        file: PathBuf,
+        /// The name.
+        column: String,
+    },
+
+    /// A header and nothing below it.
+    #[error("{} has a header but no rows of data: add at least 1 row", .file.display())]
+    NoRows {
+        /// The file.
+        file: PathBuf,
+    },
+
+    /// A row with more or fewer cells than the header.
+    #[error(
+        "{}, line {line}: {found} cells where the header has {expected}: check for missing or extra \
+         commas", .file.display()
+    )]
+    RaggedRow {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// Cells on the line.
+        found: usize,
+        /// Cells in the header.
+        expected: usize,
+    },
+
+    /// An empty cell.
+    #[error(
+        "{}, line {line}, column `{column}`: the cell is empty: fill it in or remove the row",
+        .file.display()
+    )]
+    MissingCell {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// The column's name.
+        column: String,
+    },
+
+    /// A cell that is not a number.
+    #[error(
+        "{}, line {line}, column `{column}`: `{text}` is not a number: encode categories as 0 and 1, \
+         write decimals with a point, remove rows that lack a value", .file.display()
+    )]
+    NotANumber {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// What the cell holds.
+        text: String,
+    },
+
+    /// A cell that is infinite, NaN, or too large for a number.
+    #[error(
+        "{}, line {line}, column `{column}`: `{text}` is not finite: replace it or remove the row",
+        .file.display()
+    )]
+    NotFinite {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// What the cell holds.
+        text: String,
+    },
+
+    /// A column name that the header does not have.
+    #[error("{}: {source}", .file.display())]
+    UnknownColumn {
+        /// The file.
+        file: PathBuf,
+        /// The name, the nearest known one, and all known ones.
+        source: steinflow::Error,
+    },
+
+    /// A table with the target and nothing to predict it from.
+    #[error(
+        "{} has the target column `{target}` and no other: a regression needs at least 1 feature; \
+         columns are separated by commas", .file.display()
+    )]
+    NoFeatures {
+        /// The file.
+        file: PathBuf,
+        /// The target column.
+        target: String,
+    },
+
+    /// A column with one value, which cannot be scaled to standard deviation 1.
+    #[error(
+        "{}, column `{column}`: every row holds {value}, so it says nothing: remove the column (an \
+         intercept is added anyway) or choose another target", .file.display()
+    )]
+    ConstantColumn {
+        /// The file.
+        file: PathBuf,
+        /// The column's name.
+        column: String,
+        /// Its only value.
+        value: f64,
+    },
+
+    /// A column whose mean or standard deviation overflows or vanishes.
+    #[error(
+        "{}, column `{column}`: its standard deviation comes out as {sd}: change its unit so that the \
+         numbers are of ordinary size", .file.display()
+    )]
+    Unscalable {
+        /// The file.
+        file: PathBuf,
+        /// The column's name.
+        column: String,
+        /// The standard deviation found.
+        sd: f64,
+    },
+
+    /// A target of logistic regression other than 0 and 1.
+    #[error(
+        "{}, line {line}, column `{column}`: logistic regression predicts 0 or 1, found {value}: \
+         recode the column or choose another target", .file.display()
+    )]
+    NotBinary {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// The value found.
+        value: f64,
+    },
+}

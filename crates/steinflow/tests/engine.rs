@@ -1,0 +1,117 @@
+//! Kernel sums against a double loop, at sizes around every tile edge, and the same bits for any
+//! number of threads.
+
+use steinflow::engine::{KernelSums, kernel_sums};
+use steinflow::kernel::Radial;
+use steinflow::testing::random_states;
+use steinflow::{Matrix, Real};
+
+fn naive(
+    radial: Radial,
+    groups: &[Matrix<f64>],
+    values: &Matrix<f64>,
+    slope: Option<usize>,
+) -> Matrix<f64> {
+    let n = values.rows();
+    let mut out = Matrix::zeros(n, values.cols());
+    for i in 0..n {
+        for j in 0..n {
+            let squares: Vec<f64> = groups
+                .iter()
+                .map(|x| x.row(i).iter().zip(x.row(j)).map(|(a, b)| (a - b).powi(2)).sum())
+                .collect();
+            let k: f64 = squares
+                .iter()
+                .map(|q| match radial {
+                    Radial::SquaredExponential => (-q).exp(),
+                    Radial::InverseMultiquadric => (1.0 + q).powf(-0.5),
+                })
+                .product();
+            let weight = match (radial, slope) {
+                (Radial::InverseMultiquadric, Some(g)) => k / (1.0 + squares[g]),
+                _ => k,
+            };
+            for (out, x) in out.row_mut(i).iter_mut().zip(values.row(j)) {
+                *out += weight * x;
+            }
+        }
+    }
+    out
+}
+
+fn compare<T: Real>(tolerance: f64) {
+    for n in [1, 2, 31, 32, 33, 255, 256, 257, 600] {
+        for d in [1, 3, 16, 17, 40] {
+            let scale = 0.7 / (d as f64).sqrt();
+            let points = random_states(n, d, 1);
+            let points = Matrix::from_fn(n, d, |i, j| points.row(i)[j] * scale);
+            let values = random_states(n, 5, 2);
+            let (found, _) = kernel_sums(&KernelSums {
+                radial: Radial::SquaredExponential,
+                groups: &[points.cast::<T>()],
+                values: values.cast::<T>().as_ref(),
+                slopes: &[],
+            });
+            close(
+                &found,
+                &naive(Radial::SquaredExponential, &[points.clone()], &values, None),
+                tolerance,
+            );
+
+            let groups = [points.clone(), random_states(n, 2, 3)];
+            let slopes = [random_states(n, 4, 4), random_states(n, 3, 5)];
+            let radial = Radial::InverseMultiquadric;
+            let (found, found_slopes) = kernel_sums(&KernelSums {
+                radial,
+                groups: &groups.clone().map(|g| g.cast::<T>()),
+                values: values.cast::<T>().as_ref(),
+                slopes: &slopes.clone().map(|s| s.cast::<T>()),
+            });
+            close(&found, &naive(radial, &groups, &values, None), tolerance);
+            for (g, found) in found_slopes.iter().enumerate() {
+                close(found, &naive(radial, &groups, &slopes[g], Some(g)), tolerance);
+            }
+        }
+    }
+}
+
+fn close<T: Real>(found: &Matrix<T>, expected: &Matrix<f64>, tolerance: f64) {
+    let largest = expected.as_slice().iter().map(|x| x.abs()).fold(1.0, f64::max);
+    for (a, b) in found.as_slice().iter().zip(expected.as_slice()) {
+        let error = (a.as_f64() - b).abs() / largest;
+        assert!(error <= tolerance, "{a} against {b}: {error:e}");
+    }
+}
+
+#[test]
+fn equal_a_double_loop_in_f64() {
+    compare::<f64>(1e-13);
+}
+
+#[test]
+fn equal_a_double_loop_in_f32() {
+    compare::<f32>(2e-5);
+}
+
+#[test]
+fn same_bits_on_any_number_of_threads() {
+    for d in [3, 40] {
+        let (points, values) = (random_states(1000, d, 1), random_states(1000, 7, 2));
+        let groups = [points];
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                kernel_sums(&KernelSums {
+                    radial: Radial::SquaredExponential,
+                    groups: &groups,
+                    values: values.as_ref(),
+                    slopes: &[],
+                })
+            })
+        };
+        let (one, _) = on(1);
+        for threads in [2, 3, 8] {
+            assert_eq!(one.as_slice(), on(threads).0.as_slice(), "{threads} threads, d = {d}");
+        }
+    }
+}

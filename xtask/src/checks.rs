@@ -1,0 +1,19 @@
+//! The checks of `cargo xtask test`, from the quickest to tell to the slowest.
+
+use crate::deny;
+use crate::stage::Stage;
+
+/// All checks, in the order in which they run.
+pub fn stages() -> Vec<Stage> {
+    vec![
+        Stage::cargo("format", &["fmt", "--all", "--check"])
+            .needs("fmt", "rustfmt is not installed; `rustup component add rustfmt` installs it"),
+        Stage::cargo("lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+            .needs("clippy", "clippy is not installed; `rustup component add clippy` installs it"),
+        // Not `--all-targets`, which leaves the doc tests out; examples are built either way.
+        Stage::cargo("tests", &["test", "--workspace"]),
+        Stage::cargo("docs", &["doc", "--workspace", "--no-deps"])
+            .with_variable("RUSTDOCFLAGS", "-D warnings"),
+        deny::check_if_installed(),
+    ]
+}
