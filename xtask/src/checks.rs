@@ -12,6 +12,7 @@ pub fn stages() -> Vec<Stage> {
             .needs("clippy", "clippy is not installed; `rustup component add clippy` installs it"),
         // Not `--all-targets`, which leaves the doc tests out; examples are built either way.
         Stage::cargo("tests", &["test", "--workspace"]),
+        Stage::cargo("example", &["run", "--package", "steinflow", "--example", "own_dynamics"]),
         Stage::cargo("docs", &["doc", "--workspace", "--no-deps"])
             .with_variable("RUSTDOCFLAGS", "-D warnings"),
         deny::check_if_installed(),

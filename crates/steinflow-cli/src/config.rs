@@ -93,6 +93,9 @@ pub struct KernelOptions {
     pub bandwidth: String,
 }
 
+/// Integrator, number of steps, schedule.
+pub type Phase<T> = (Box<dyn Integrator<T>>, u64, StepSize);
+
 const DEFAULT_MODEL: &str = "tri-crescent";
 const DEFAULT_STEPS: u64 = 1000;
 
@@ -245,7 +248,7 @@ impl Config {
     }
 
     /// The integrators and schedules of the phases.
-    pub fn phases<T: Real>(&self) -> Result<Vec<(Box<dyn Integrator<T>>, u64, StepSize)>> {
+    pub fn phases<T: Real>(&self) -> Result<Vec<Phase<T>>> {
         self.phase
             .iter()
             .map(|phase| {
@@ -316,7 +319,6 @@ fn resolve_phases(
 /// A step size that is safe on densities with unit scale.
 fn default_step_size(method: Method) -> &'static str {
     match (method.dynamics, method.field.interacts()) {
-        (DynamicsKind::Langevin, true) => "0.1",
         (DynamicsKind::Langevin, false) => "0.01",
         (DynamicsKind::Riemannian, true) => "0.05",
         (DynamicsKind::Riemannian, false) => "0.005",

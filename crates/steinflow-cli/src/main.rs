@@ -20,7 +20,7 @@ use error::Error;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command.unwrap_or_default() {
-        Command::Sample(arguments) => sample::command(*arguments),
+        Command::Sample(arguments) => sample::command(&arguments),
         Command::Methods(arguments) => catalogues::methods(arguments.json),
         Command::Models(arguments) => catalogues::models(arguments.json),
     };

@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::summary::Summary;
 
-pub fn command(arguments: SampleArguments) -> Result<ExitCode> {
+pub fn command(arguments: &SampleArguments) -> Result<ExitCode> {
     let from_file = match &arguments.config {
         Some(path) => Settings::read(path)?,
         None => Settings::default(),
@@ -33,7 +33,7 @@ pub fn command(arguments: SampleArguments) -> Result<ExitCode> {
             .build_global()
             .map_err(|error| refused(error.to_string()))?;
     }
-    if config.is_f32()? { run::<f32>(&config, &arguments) } else { run::<f64>(&config, &arguments) }
+    if config.is_f32()? { run::<f32>(&config, arguments) } else { run::<f64>(&config, arguments) }
 }
 
 fn run<T: Real>(config: &Config, arguments: &SampleArguments) -> Result<ExitCode> {
@@ -92,10 +92,15 @@ fn out(config: &Config, arguments: &SampleArguments) -> PathBuf {
     if let Some(out) = &arguments.out {
         return out.clone();
     }
-    (1..)
-        .map(|k| PathBuf::from("runs").join(format!("{}-{}-{k}", config.model, config.method)))
-        .find(|path| !path.exists())
-        .expect("there is always a next number")
+    let name = format!("{}-{}", config.model, config.method);
+    let mut k = 1;
+    loop {
+        let path = PathBuf::from("runs").join(format!("{name}-{k}"));
+        if !path.exists() {
+            return path;
+        }
+        k += 1;
+    }
 }
 
 /// Raised by the first Ctrl-C or SIGTERM; the second ends the process at once.

@@ -128,15 +128,15 @@ impl Parts {
 
     /// The fraction of the rows of `points` in every region; zeros when there are no rows.
     pub fn shares_of<T: Real>(&self, points: MatRef<'_, T>) -> Vec<f64> {
-        let mut shares = vec![0.0; self.names.len()];
+        let mut counts = vec![0usize; self.names.len()];
         let mut point = vec![0.0; points.cols()];
         for i in 0..points.rows() {
             for (to, from) in point.iter_mut().zip(points.row(i)) {
                 *to = from.as_f64();
             }
-            shares[self.classify(&point)] += 1.0 / points.rows() as f64;
+            counts[self.classify(&point)] += 1;
         }
-        shares
+        counts.into_iter().map(|count| count as f64 / points.rows() as f64).collect()
     }
 }
 

@@ -3,14 +3,12 @@
 //! One primitive carries the whole cost of an interacting field: [`kernel_sums`], O(N²·columns)
 //! time and O(N·columns) memory. Nothing above this module knows how it is computed.
 
-mod exp;
 mod gemm;
 mod kernel_sums;
+mod simd;
 
 pub use gemm::Gemm;
 pub use kernel_sums::{KernelSums, kernel_sums};
-
-use crate::Real;
 
 /// What the engine needs of a number. Implemented for `f32` and `f64`.
 pub trait Arithmetic: Gemm {
@@ -21,20 +19,12 @@ pub trait Arithmetic: Gemm {
 
 impl Arithmetic for f32 {
     fn exp_of_negated(values: &mut [Self]) {
-        exp::exp_of_negated_f32(values);
+        simd::exp_of_negated_f32(values);
     }
 }
 
 impl Arithmetic for f64 {
     fn exp_of_negated(values: &mut [Self]) {
-        exp::exp_of_negated_f64(values);
-    }
-}
-
-/// Adds (x − yⱼ)² to `squares[j]`, with whatever SIMD the machine has.
-fn add_squared_differences<T: Real>(squares: &mut [T], x: T, y: &[T]) {
-    for (square, &y) in squares.iter_mut().zip(y) {
-        let difference = x - y;
-        *square += difference * difference;
+        simd::exp_of_negated_f64(values);
     }
 }

@@ -63,6 +63,20 @@ pub enum Error {
         step_size: f64,
     },
 
+    /// Particles that halving the step size could not bring back.
+    #[error(
+        "the particles had run away by step {step}: {halvings} halvings of the step size \
+         {step_size} did not bring a finite score; start with a smaller one"
+    )]
+    RanAway {
+        /// The step, counted from 0.
+        step: u64,
+        /// The step size that the schedule asked for.
+        step_size: f64,
+        /// How often it was halved.
+        halvings: u32,
+    },
+
     /// A diffusion matrix A with a negative direction.
     #[error(
         "A is not positive semidefinite in block `{block}` at particle {particle} (found {value}): \

@@ -1,6 +1,6 @@
 //! Samplers for a density known up to a constant, with deterministic interacting particles.
 //!
-//! One recipe: pick a [target](target) π, pick MCMC [dynamics] (A, C), and run them as a
+//! One recipe: pick a [target] π, pick MCMC [dynamics] (A, C), and run them as a
 //! [diffusion](field::Diffusion) or [de-randomised](field::Stein). The modules stand in that order.
 //!
 //! | module | what it holds |

@@ -108,8 +108,8 @@ enum Start<T> {
 /// });
 /// let dynamics = Sghmc { friction: 1.0, variance: 1.0 };
 /// let outcome = Sampler::new(gaussian, dynamics, Stein::new(Kernel::default()))
-///     .start_normal(50, &[3.0, 3.0], 0.1)
-///     .phase(SymmetricSplitting, 500, StepSize::Constant(0.1))
+///     .start_normal(50, &[1.0, 1.0], 0.5)
+///     .phase(SymmetricSplitting, 1000, StepSize::Constant(0.3))
 ///     .seed(1)
 ///     .run()?;
 /// let theta = outcome.theta();
@@ -395,6 +395,10 @@ impl<T: Real> Progress<'_, T> {
                     self.system.restore(saved);
                     self.factor *= 0.5;
                     self.shrinks += 1;
+                }
+                (Err(Error::NonFinite { step, .. }), NonFinitePolicy::Shrink, _) => {
+                    let (step_size, halvings) = (scheduled, self.shrinks);
+                    return Err(Error::RanAway { step, step_size, halvings });
                 }
                 (Err(error), ..) => return Err(error),
             }

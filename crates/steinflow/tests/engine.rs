@@ -54,7 +54,7 @@ fn compare<T: Real>(tolerance: f64) {
             });
             close(
                 &found,
-                &naive(Radial::SquaredExponential, &[points.clone()], &values, None),
+                &naive(Radial::SquaredExponential, std::slice::from_ref(&points), &values, None),
                 tolerance,
             );
 

@@ -7,10 +7,9 @@
 //! The N×N matrix is worked off in fixed tiles. A thread takes whole bands of rows and adds the
 //! tiles of a band from left to right, so the bits do not depend on how many threads there are.
 
-use pulp::Arch;
 use rayon::prelude::*;
 
-use super::add_squared_differences;
+use super::simd::{add_products, squared_distances};
 use crate::kernel::Radial;
 use crate::{MatRef, Matrix, Real};
 
@@ -21,6 +20,10 @@ const STRIP: usize = 256;
 /// Up to this many coordinates, squared distances are summed directly, which is also the more
 /// accurate way; above, they come from a matrix product.
 const DIRECT_COORDINATES: usize = 16;
+
+/// Up to this many columns, a tile is multiplied by a right-hand side column by column; above, by
+/// a matrix product, whose packing then pays.
+const NARROW_COLUMNS: usize = 8;
 
 /// What to sum. Shapes: N particles throughout.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +41,11 @@ pub struct KernelSums<'a, T> {
 /// Returns K·R and every Sᵍ·Rᵍ.
 pub fn kernel_sums<T: Real>(sums: &KernelSums<'_, T>) -> (Matrix<T>, Vec<Matrix<T>>) {
     let count = sums.values.rows();
-    let prepared: Vec<Points<'_, T>> = sums.groups.iter().map(Points::new).collect();
+    let prepared = Prepared {
+        groups: sums.groups.iter().map(Points::new).collect(),
+        values: Columns::new(sums.values),
+        slopes: sums.slopes.iter().map(|rhs| Columns::new(rhs.as_ref())).collect(),
+    };
     let mut values = Matrix::zeros(count, sums.values.cols());
     let mut slopes: Vec<Matrix<T>> =
         sums.slopes.iter().map(|rhs| Matrix::zeros(count, rhs.cols())).collect();
@@ -76,6 +83,61 @@ fn chunks<T>(data: &mut [T], cols: usize) -> std::slice::ChunksMut<'_, T> {
     data.chunks_mut((BAND * cols).max(1))
 }
 
+/// The inputs, laid out for the loops below.
+struct Prepared<'a, T> {
+    groups: Vec<Points<'a, T>>,
+    values: Columns<'a, T>,
+    slopes: Vec<Columns<'a, T>>,
+}
+
+/// A right-hand side, laid out for the way it is multiplied.
+enum Columns<'a, T> {
+    /// Column after column.
+    Narrow { width: usize, by_column: Vec<T> },
+    /// As it is.
+    Wide(MatRef<'a, T>),
+}
+
+impl<'a, T: Real> Columns<'a, T> {
+    fn new(rhs: MatRef<'a, T>) -> Self {
+        if rhs.cols() <= NARROW_COLUMNS {
+            Self::Narrow { width: rhs.cols(), by_column: transposed(rhs) }
+        } else {
+            Self::Wide(rhs)
+        }
+    }
+
+    /// out += tile · (rows `start..start + n` of the right-hand side), for a tile of `m` rows.
+    fn accumulate(&self, tile: &[T], start: usize, m: usize, n: usize, out: &mut [T]) {
+        match self {
+            Self::Narrow { width, by_column } => {
+                add_products(tile, &windows(by_column, *width, start, n), n, out);
+            }
+            Self::Wide(rhs) => {
+                let width = rhs.cols();
+                let rows = &rhs.as_slice()[start * width..(start + n) * width];
+                T::accumulate_product(tile, rows, out, m, width, n);
+            }
+        }
+    }
+}
+
+/// The part `start..start + n` of each of `count` columns that stand one after the other.
+fn windows<T>(columns: &[T], count: usize, start: usize, n: usize) -> Vec<&[T]> {
+    columns.chunks_exact(columns.len() / count).map(|column| &column[start..start + n]).collect()
+}
+
+fn transposed<T: Real>(matrix: MatRef<'_, T>) -> Vec<T> {
+    let (rows, cols) = (matrix.rows(), matrix.cols());
+    let mut out = vec![T::zero(); rows * cols];
+    for i in 0..rows {
+        for (j, &x) in matrix.row(i).iter().enumerate() {
+            out[j * rows + i] = x;
+        }
+    }
+    out
+}
+
 /// The particles of one factor, laid out for the way their distances are computed.
 enum Points<'a, T> {
     /// Coordinate after coordinate, so that a loop over particles is contiguous.
@@ -88,13 +150,7 @@ impl<'a, T: Real> Points<'a, T> {
     fn new(rows: &'a Matrix<T>) -> Self {
         let (n, d) = (rows.rows(), rows.cols());
         if d <= DIRECT_COORDINATES {
-            let mut by_coordinate = vec![T::zero(); n * d];
-            for i in 0..n {
-                for (k, &x) in rows.row(i).iter().enumerate() {
-                    by_coordinate[k * n + i] = x;
-                }
-            }
-            Self::Direct { rows, by_coordinate }
+            Self::Direct { rows, by_coordinate: transposed(rows.as_ref()) }
         } else {
             let squares = (0..n).map(|i| rows.row(i).iter().map(|&x| x * x).sum()).collect();
             Self::Product { rows, squares }
@@ -104,19 +160,11 @@ impl<'a, T: Real> Points<'a, T> {
     /// Writes squared distances of particles `first..first + m` to `start..start + n`.
     fn squared_distances(&self, first: usize, m: usize, start: usize, n: usize, tile: &mut [T]) {
         match self {
-            Self::Direct { rows, by_coordinate } => Arch::new().dispatch(
-                #[inline(always)]
-                || {
-                    tile.fill(T::zero());
-                    let count = rows.rows();
-                    for (i, tile) in tile.chunks_exact_mut(n).enumerate() {
-                        for (k, &x) in rows.row(first + i).iter().enumerate() {
-                            let y = &by_coordinate[k * count + start..k * count + start + n];
-                            add_squared_differences(tile, x, y);
-                        }
-                    }
-                },
-            ),
+            Self::Direct { rows, by_coordinate } => {
+                let d = rows.cols();
+                let x = &rows.as_slice()[first * d..(first + m) * d];
+                squared_distances(x, &windows(by_coordinate, d, start, n), n, tile);
+            }
             Self::Product { rows, squares } => {
                 let d = rows.cols();
                 let a = &rows.as_slice()[first * d..(first + m) * d];
@@ -148,7 +196,8 @@ struct Band<'a, T> {
 }
 
 impl<T: Real> Band<'_, T> {
-    fn sum(&mut self, sums: &KernelSums<'_, T>, groups: &[Points<'_, T>]) {
+    fn sum(&mut self, sums: &KernelSums<'_, T>, prepared: &Prepared<'_, T>) {
+        let groups = &prepared.groups;
         let count = sums.values.rows();
         let mut kernel = vec![T::zero(); self.rows * STRIP.min(count)];
         let mut factors = match sums.radial {
@@ -167,17 +216,13 @@ impl<T: Real> Band<'_, T> {
                     self.inverse_multiquadric(groups, start, n, kernel, &mut factors);
                 }
             }
-            let width = sums.values.cols();
-            let rhs = &sums.values.as_slice()[start * width..(start + n) * width];
-            T::accumulate_product(kernel, rhs, self.values, self.rows, width, n);
-            for (g, rhs) in sums.slopes.iter().enumerate() {
-                let width = rhs.cols();
+            prepared.values.accumulate(kernel, start, self.rows, n, self.values);
+            for (g, rhs) in prepared.slopes.iter().enumerate() {
                 let slope = match sums.radial {
                     Radial::SquaredExponential => &*kernel,
                     Radial::InverseMultiquadric => &factors[g][..self.rows * n],
                 };
-                let rhs = &rhs.as_slice()[start * width..(start + n) * width];
-                T::accumulate_product(slope, rhs, self.slopes[g], self.rows, width, n);
+                rhs.accumulate(slope, start, self.rows, n, self.slopes[g]);
             }
         }
     }

@@ -34,7 +34,7 @@ impl StepSize {
         let progress = k as f64 / steps.saturating_sub(1).max(1) as f64;
         match *self {
             Self::Constant(size) => size,
-            Self::Linear(from, to) => from + (to - from) * progress,
+            Self::Linear(from, to) => from * (1.0 - progress) + to * progress,
             Self::Cosine(from, to) => {
                 to + 0.5 * (from - to) * (1.0 + (std::f64::consts::PI * progress).cos())
             }

@@ -1,0 +1,300 @@
+//! The command as a user meets it: what it writes, what it says, and what it says when it is
+//! asked for something wrong.
+
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+use steinflow_io::{Values, read_parquet};
+
+/// A folder of its own for every test, and the command run inside it.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn run(&self, arguments: &str) -> Output {
+        let mut command = Command::cargo_bin("steinflow").unwrap();
+        command.current_dir(self.0.path()).args(arguments.split_whitespace()).output().unwrap()
+    }
+
+    fn succeed(&self, arguments: &str) -> String {
+        let output = self.run(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "steinflow {arguments}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Fails with `code` and says all of `words`; leaves nothing behind.
+    fn fail(&self, arguments: &str, code: i32, words: &[&str]) {
+        let before = self.listing();
+        let output = self.run(arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "steinflow {arguments}: {error}");
+        for word in words {
+            assert!(error.contains(word), "steinflow {arguments}: {error:?} lacks {word:?}");
+        }
+        assert!(!error.contains("panicked"), "{error}");
+        assert_eq!(self.listing(), before, "steinflow {arguments} left something behind");
+    }
+
+    fn listing(&self) -> Vec<std::ffi::OsString> {
+        let entries = std::fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn floats(folder: &Path, column: &str) -> Vec<f64> {
+    let columns = read_parquet(folder.join("particles.parquet")).unwrap();
+    match &columns.iter().find(|c| c.name == column).unwrap().values {
+        Values::F64(values) => values.clone(),
+        Values::F32(values) => values.iter().copied().map(f64::from).collect(),
+        Values::U64(_) => panic!("particles are not counts"),
+    }
+}
+
+#[test]
+fn without_arguments_it_shows_the_papers_toy() {
+    let desk = Desk::new();
+    let text = desk.succeed("");
+    for word in
+        ["sgrhmc-stein on tri-crescent", "exact mean", "lower", "middle", "upper", "config.toml"]
+    {
+        assert!(text.contains(word), "{text}");
+    }
+    let folder = desk.path("runs/tri-crescent-sgrhmc-stein-1");
+    for file in
+        ["config.toml", "particles.parquet", "trace.parquet", "summary.json", "particles.png"]
+    {
+        assert!(folder.join(file).exists(), "{file}");
+    }
+    // Every crescent holds at least a tenth of the particles.
+    let summary = json(&std::fs::read_to_string(folder.join("summary.json")).unwrap());
+    for part in summary["parts"].as_array().unwrap() {
+        assert!(part["share"].as_f64().unwrap() >= 0.1, "{part}");
+    }
+    let names: Vec<String> = read_parquet(folder.join("particles.parquet"))
+        .unwrap()
+        .into_iter()
+        .map(|column| column.name)
+        .collect();
+    assert_eq!(names, ["x", "y", "r_x", "r_y", "log_density"]);
+    let names: Vec<String> = read_parquet(folder.join("trace.parquet"))
+        .unwrap()
+        .into_iter()
+        .map(|column| column.name)
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "step",
+            "mean_log_density",
+            "velocity_norm",
+            "bandwidth",
+            "step_size",
+            "gradients",
+            "seconds"
+        ]
+    );
+    // A second run finds a name of its own.
+    desk.succeed("sample -q");
+    assert!(desk.path("runs/tri-crescent-sgrhmc-stein-2").exists());
+}
+
+#[test]
+fn same_bytes_for_any_number_of_threads_and_from_the_written_config() {
+    let desk = Desk::new();
+    for method in ["sgrhmc-stein", "sgnht", "svgd"] {
+        let arguments =
+            format!("sample tri-crescent --method {method} -n 150 --steps 20 -q --seed 3");
+        desk.succeed(&format!("{arguments} --threads 1 --out {method}-1"));
+        desk.succeed(&format!("{arguments} --threads 2 --out {method}-2"));
+        desk.succeed(&format!("sample -q --config {method}-1/config.toml --out {method}-3"));
+        let bytes =
+            |k: u32| std::fs::read(desk.path(&format!("{method}-{k}/particles.parquet"))).unwrap();
+        assert_eq!(bytes(1), bytes(2), "{method}: threads");
+        assert_eq!(bytes(1), bytes(3), "{method}: config");
+        desk.succeed(&format!(
+            "sample -q --config {method}-1/config.toml --seed 4 --out {method}-4"
+        ));
+        assert_ne!(bytes(1), bytes(4), "{method}: a flag wins over the config");
+    }
+}
+
+#[test]
+fn every_method_runs_on_every_kind_of_model() {
+    let desk = Desk::new();
+    let methods = json(&desk.succeed("methods --json"));
+    for method in methods.as_array().unwrap() {
+        let name = method["name"].as_str().unwrap();
+        let out = format!(
+            "sample gaussian --dim 3 --method {name} -n 20 --steps 5 -q --json --out {name}"
+        );
+        let summary = json(&desk.succeed(&out));
+        assert_eq!(summary["steps"], 5);
+        assert_eq!(summary["moments"].as_array().unwrap().len(), 3);
+        assert!(floats(&desk.path(name), "log_density").iter().all(|x| x.is_finite()));
+    }
+    let models = json(&desk.succeed("models --json"));
+    std::fs::write(desk.path("d.csv"), "a,b,y\n1,2,0\n2,1,1\n3,5,1\n0,1,0\n4,4,1\n").unwrap();
+    for model in models.as_array().unwrap() {
+        let name = model["name"].as_str().unwrap();
+        let data = if model["needs_data"] == true { "--data d.csv" } else { "" };
+        for precision in ["f32", "f64"] {
+            desk.succeed(&format!(
+                "sample {name} {data} -n 20 --steps 5 -q --precision {precision} --out {name}-{precision}"
+            ));
+        }
+    }
+    desk.succeed("sample logistic-regression --data d.csv --target y --batch-size 3 --steps 5 -q --out batch");
+    let text = desk.succeed("models");
+    assert!(text.contains("tri-crescent") && text.contains("--data"), "{text}");
+    let text = desk.succeed("methods");
+    assert!(text.contains("sgrhmc-stein-alt") && text.contains("friction"), "{text}");
+}
+
+#[test]
+fn phases_schedules_and_the_papers_parametrisation() {
+    let desk = Desk::new();
+    desk.succeed("sample ring --phase euler:0.2x10 --phase splitting:cosine:0.1:0.01x7 -q --out a");
+    let config = std::fs::read_to_string(desk.path("a/config.toml")).unwrap();
+    assert!(config.contains("cosine:0.1:0.01") && config.contains("steps = 7"), "{config}");
+    desk.succeed(
+        "sample ring --method svgd --integrator adam --step-size 0.05 --steps 5 -q --out b",
+    );
+    desk.succeed("sample ring --eta 0.01 --alpha 0.1 --steps 5 -q --out c");
+    let config = std::fs::read_to_string(desk.path("c/config.toml")).unwrap();
+    assert!(config.contains("friction = 1.0") && config.contains("\"0.1\""), "{config}");
+    desk.succeed("sample ring --budget 0.05 --steps 100000000 -q --out d");
+    assert!(std::fs::read_to_string(desk.path("d/summary.json")).unwrap().contains("out of time"));
+}
+
+#[test]
+fn wrong_requests() {
+    let desk = Desk::new();
+    let cases: [(&str, &[&str]); 25] = [
+        ("sample --method sghmc-stien", &["did you mean `sghmc-stein`?"]),
+        ("sample tricrescent", &["did you mean `tri-crescent`?"]),
+        ("sample -n 0", &["number of particles is 0", "2 or more"]),
+        ("sample -n 1", &["number of particles is 1", "2 or more"]),
+        ("sample gaussian --dim 0", &["0"]),
+        ("sample banana --dim 3", &["banana"]),
+        ("sample --step-size -0.1", &["step size is -0.1", "positive"]),
+        ("sample --step-size nan", &["step size is NaN", "positive"]),
+        ("sample --step-size soon", &["step-size is soon", "linear:FROM:TO"]),
+        ("sample --method svgd --friction 1", &["--friction does not fit the method `svgd`"]),
+        ("sample --method sgrhmc-stein --alpha 0.1", &["--alpha does not fit", "metric, sigma"]),
+        ("sample --method sghmc --friction -1", &["friction is -1"]),
+        ("sample --method ld --bandwidth 1", &["--bandwidth does not fit", "no kernel"]),
+        ("sample --bandwidth wide", &["no bandwidth rule `wide`", "median-log"]),
+        ("sample --bandwidth -1", &["bandwidth is -1"]),
+        ("sample --kernel rbf", &["no kernel `rbf`", "se, imq"]),
+        ("sample --kernel-on r", &["no kernel view `r`"]),
+        ("sample --precision f16", &["no precision `f16`"]),
+        ("sample --integrator leapfrog", &["no integrator `leapfrog`"]),
+        ("sample --method svgd --integrator splitting", &["use euler"]),
+        ("sample --eta 0.1 --step-size 0.1", &["--eta does not fit --step-size"]),
+        ("sample --phase euler:0.1x10 --steps 5", &["--steps does not fit --phase"]),
+        ("sample --threads 0", &["cannot start 0 threads"]),
+        ("sample --batch-size 5", &["no data to take minibatches of"]),
+        ("sample --non-finite ignore", &["stop, freeze, shrink"]),
+    ];
+    for (arguments, words) in cases {
+        desk.fail(arguments, 2, words);
+    }
+    desk.fail("sample --start-mean 1,2,3", 2, &["3 coordinates", "2, the target's dimension"]);
+    desk.fail("sample --config nowhere.toml", 2, &["nowhere.toml"]);
+    desk.fail("sample --steps many", 2, &["many", "--steps"]);
+    desk.fail("smaple", 2, &["sample"]);
+}
+
+#[test]
+fn wrong_files() {
+    let desk = Desk::new();
+    let write = |name: &str, text: &str| std::fs::write(desk.path(name), text).unwrap();
+    write("missing.csv", "a,b,y\n1,2,0\n1,,1\n");
+    write("text.csv", "a,b,y\n1,2,0\n1,two,1\n3,4,0\n");
+    write("good.csv", "a,b,y\n1,2,0\n1,5,1\n3,4,0\n");
+    write("typo.toml", "mehtod = \"svgd\"\n");
+    write("wrong.toml", "particles = \"many\"\n");
+    write("broken.toml", "particles = [\n");
+    let sample = "sample logistic-regression --data";
+    desk.fail(&format!("{sample} missing.csv"), 2, &["missing.csv", "line 3", "`b`"]);
+    desk.fail(&format!("{sample} text.csv"), 2, &["text.csv", "line 3", "`b`", "two"]);
+    desk.fail(&format!("{sample} nowhere.csv"), 2, &["nowhere.csv"]);
+    desk.fail(&format!("{sample} good.csv --target z"), 2, &["`z`", "a, b, y"]);
+    desk.fail(&format!("{sample} good.csv --batch-size 9"), 2, &["batch size is 9", "3 rows"]);
+    desk.fail("sample logistic-regression", 2, &["--data"]);
+    desk.fail("sample --data good.csv", 2, &["tri-crescent"]);
+    desk.fail("sample --config typo.toml", 2, &["typo.toml", "mehtod", "method"]);
+    desk.fail("sample --config wrong.toml", 2, &["wrong.toml", "particles"]);
+    desk.fail("sample --config broken.toml", 2, &["broken.toml"]);
+}
+
+#[test]
+fn an_existing_folder_is_kept_unless_forced() {
+    let desk = Desk::new();
+    desk.succeed("sample --steps 2 -q --out here --seed 1");
+    let first = floats(&desk.path("here"), "x");
+    desk.fail("sample --steps 2 -q --out here --seed 2", 2, &["here", "--force"]);
+    assert_eq!(floats(&desk.path("here"), "x"), first);
+    desk.succeed("sample --steps 2 -q --out here --seed 2 --force");
+    assert_ne!(floats(&desk.path("here"), "x"), first);
+    // Never something that is not a run.
+    std::fs::create_dir(desk.path("home")).unwrap();
+    std::fs::write(desk.path("home/thesis.tex"), "years of work").unwrap();
+    desk.fail("sample --steps 2 -q --out home --force", 2, &["home"]);
+    assert!(desk.path("home/thesis.tex").exists());
+}
+
+#[test]
+fn a_run_that_blows_up_says_where_and_what_to_try() {
+    let desk = Desk::new();
+    let words = ["particle", "at step", "with step size 50", "smaller step size", "shrink"];
+    desk.fail("sample --method svgd --step-size 50 --steps 100 -q", 1, &words);
+    let words = ["had run away by step", "step size 50", "smaller"];
+    desk.fail("sample --method svgd --step-size 50 --steps 20 -q --non-finite shrink", 1, &words);
+    let text =
+        desk.succeed("sample --method svgd --step-size 50 --steps 20 -q --non-finite freeze");
+    assert!(text.contains("frozen"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_keeps_everything_so_far() {
+    use std::process::{Command, Stdio};
+    let desk = Desk::new();
+    let child = Command::new(assert_cmd::cargo::cargo_bin("steinflow"))
+        .current_dir(desk.0.path())
+        .args("sample --steps 1000000000 --step-size 0.01 -q --out cut --trace-every 1".split(' '))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The hidden folder appears once the run has begun.
+    while desk.listing().is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary = json(&std::fs::read_to_string(desk.path("cut/summary.json")).unwrap());
+    assert_eq!(summary["ended"], "interrupted");
+    let steps = summary["steps"].as_u64().unwrap();
+    assert!(steps > 0);
+    assert_eq!(floats(&desk.path("cut"), "x").len(), 100);
+    assert_eq!(desk.listing(), ["cut"]);
+}

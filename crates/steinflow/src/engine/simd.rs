@@ -1,0 +1,190 @@
+//! The three inner loops of the kernel sums, compiled for whatever SIMD the machine has.
+//!
+//! Plain loops inside a [`WithSimd`] body: the compiler vectorises them once per instruction set,
+//! and the choice is made at run time. All sums have a fixed order.
+
+// A body that is not inlined into its dispatcher is compiled without the SIMD it was chosen for.
+#![allow(clippy::inline_always)]
+
+use pulp::{Arch, Simd, WithSimd};
+
+use crate::Real;
+
+/// a·b + c, fused where the instruction set has it; a software fused multiply-add would be slow.
+#[inline(always)]
+fn multiply_add<T: Real, S: Simd>(a: T, b: T, c: T) -> T {
+    if S::IS_SCALAR { a * b + c } else { a.mul_add(b, c) }
+}
+
+/// tile[i][j] = Σₖ (x[i][k] − y[k][j])², for `n` columns and y given coordinate by coordinate.
+pub(super) fn squared_distances<T: Real>(x: &[T], y: &[&[T]], n: usize, tile: &mut [T]) {
+    Arch::new().dispatch(SquaredDistances { x, y, n, tile });
+}
+
+struct SquaredDistances<'a, T> {
+    x: &'a [T],
+    y: &'a [&'a [T]],
+    n: usize,
+    tile: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for SquaredDistances<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        for (x, tile) in self.x.chunks_exact(self.y.len()).zip(self.tile.chunks_exact_mut(self.n)) {
+            for (k, (&x, y)) in x.iter().zip(self.y).enumerate() {
+                for (square, &y) in tile.iter_mut().zip(*y) {
+                    let difference = x - y;
+                    let before = if k == 0 { T::zero() } else { *square };
+                    *square = multiply_add::<T, S>(difference, difference, before);
+                }
+            }
+        }
+    }
+}
+
+/// out[i][c] += Σⱼ tile[i][j] · columns[c][j], for tiles of `n` columns.
+pub(super) fn add_products<T: Real>(tile: &[T], columns: &[&[T]], n: usize, out: &mut [T]) {
+    Arch::new().dispatch(AddProducts { tile, columns, n, out });
+}
+
+struct AddProducts<'a, T> {
+    tile: &'a [T],
+    columns: &'a [&'a [T]],
+    n: usize,
+    out: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for AddProducts<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let width = self.columns.len();
+        for (tile, out) in self.tile.chunks_exact(self.n).zip(self.out.chunks_exact_mut(width)) {
+            for (column, out) in self.columns.iter().zip(out) {
+                *out += dot::<T, S>(tile, column);
+            }
+        }
+    }
+}
+
+/// Σⱼ aⱼ bⱼ: running sums that fill several registers, then their sum.
+#[inline(always)]
+fn dot<T: Real, S: Simd>(a: &[T], b: &[T]) -> T {
+    const LANES: usize = 32;
+    let mut sums = [T::zero(); LANES];
+    let (heads_a, tail_a) = a.as_chunks::<LANES>();
+    let (heads_b, tail_b) = b.as_chunks::<LANES>();
+    for (a, b) in heads_a.iter().zip(heads_b) {
+        for lane in 0..LANES {
+            sums[lane] = multiply_add::<T, S>(a[lane], b[lane], sums[lane]);
+        }
+    }
+    let mut total: T = tail_a.iter().zip(tail_b).map(|(&a, &b)| a * b).sum();
+    for sum in sums {
+        total += sum;
+    }
+    total
+}
+
+/// exp(−x) for x ≥ 0, with 0 where the result would be subnormal.
+///
+/// exp(y) = 2ⁿ·exp(r) with n = round(y·log₂e) and |r| ≤ ½ log 2; exp(r) by its Taylor polynomial,
+/// even and odd powers apart so that they are computed side by side. Error: at most 2 ulp, as the
+/// tests below measure over the whole range.
+macro_rules! exp_of_negated {
+    ($name:ident, $operation:ident, $real:ident, magic: $magic:expr, mantissa: $mantissa:expr,
+     bias: $bias:expr, smallest: $smallest:expr, ln2: ($high:expr, $low:expr),
+     even: [$($even:expr),*], odd: [$($odd:expr),*]) => {
+        pub(super) fn $name(values: &mut [$real]) {
+            Arch::new().dispatch($operation(values));
+        }
+
+        struct $operation<'a>(&'a mut [$real]);
+
+        impl WithSimd for $operation<'_> {
+            type Output = ();
+
+            #[inline(always)]
+            fn with_simd<S: Simd>(self, _simd: S) {
+                for x in self.0.iter_mut() {
+                    let y = -*x;
+                    // Adding 1.5·2^mantissa rounds to an integer and leaves it in the low bits.
+                    let shifted = y * std::f64::consts::LOG2_E as $real + $magic;
+                    let n = shifted - $magic;
+                    let r = multiply_add::<$real, S>(-n, $low, multiply_add::<$real, S>(-n, $high, y));
+                    let square = r * r;
+                    let mut even: $real = 0.0;
+                    $(even = multiply_add::<$real, S>(even, square, $even);)*
+                    let mut odd: $real = 0.0;
+                    $(odd = multiply_add::<$real, S>(odd, square, $odd);)*
+                    let power = $real::from_bits(shifted.to_bits().wrapping_add($bias) << $mantissa);
+                    let value = multiply_add::<$real, S>(odd, r, even) * power;
+                    *x = if y < $smallest { 0.0 } else { value };
+                }
+            }
+        }
+    };
+}
+
+exp_of_negated!(
+    exp_of_negated_f64, ExpOfNegatedF64, f64,
+    magic: 6_755_399_441_055_744.0, mantissa: 52, bias: 1023, smallest: -708.0,
+    ln2: (0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10),
+    even: [
+        1.0 / 479_001_600.0, 1.0 / 3_628_800.0, 1.0 / 40_320.0, 1.0 / 720.0, 1.0 / 24.0, 0.5, 1.0
+    ],
+    odd: [
+        1.0 / 6_227_020_800.0, 1.0 / 39_916_800.0, 1.0 / 362_880.0, 1.0 / 5_040.0, 1.0 / 120.0,
+        1.0 / 6.0, 1.0
+    ]
+);
+
+exp_of_negated!(
+    exp_of_negated_f32, ExpOfNegatedF32, f32,
+    magic: 12_582_912.0, mantissa: 23, bias: 127, smallest: -87.0,
+    ln2: (0.693_359_4, -2.121_944_4e-4),
+    even: [1.0 / 720.0, 1.0 / 24.0, 0.5, 1.0],
+    odd: [1.0 / 5_040.0, 1.0 / 120.0, 1.0 / 6.0, 1.0]
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exp_agrees_with_the_standard_library() {
+        let inputs: Vec<f64> = (0..200_000).map(|i| f64::from(i) * 3.5e-3).collect();
+        let mut ours = inputs.clone();
+        exp_of_negated_f64(&mut ours);
+        for (&x, &ours) in inputs.iter().zip(&ours) {
+            let exact = (-x).exp();
+            assert!((ours - exact).abs() <= 2.0 * f64::EPSILON * exact, "exp(-{x}) = {ours}");
+        }
+        let inputs: Vec<f32> = (0..60_000u16).map(|i| f32::from(i) * 1.45e-3).collect();
+        let mut ours = inputs.clone();
+        exp_of_negated_f32(&mut ours);
+        for (&x, &ours) in inputs.iter().zip(&ours) {
+            let exact = (-f64::from(x)).exp();
+            let tolerance = 2.0 * f64::from(f32::EPSILON) * exact;
+            assert!((f64::from(ours) - exact).abs() <= tolerance, "exp(-{x}) = {ours}");
+        }
+    }
+
+    #[test]
+    fn exp_at_the_edges() {
+        let mut values = [0.0, -0.0, 708.0, 709.0, 1e308, f64::INFINITY, f64::NAN];
+        exp_of_negated_f64(&mut values);
+        assert_eq!(values[..2], [1.0, 1.0]);
+        assert!(values[2] > 0.0);
+        assert_eq!(values[3..6], [0.0, 0.0, 0.0]);
+        assert!(values[6].is_nan());
+        let mut values = [0.0, 88.0, 1e38, f32::INFINITY, f32::NAN];
+        exp_of_negated_f32(&mut values);
+        assert_eq!(values[..4], [1.0, 0.0, 0.0, 0.0]);
+        assert!(values[4].is_nan());
+    }
+}
