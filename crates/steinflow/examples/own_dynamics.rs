@@ -41,7 +41,7 @@ impl<T: Real> Dynamics<T> for StirredLangevin {
         coefficients[1] = T::of(self.rate) * (T::one() + square * T::of(0.5));
     }
 
-    fn divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
+    fn curl_divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
         let theta = at.block(THETA);
         out[0] = T::of(self.rate) * theta[1];
         out[1] = T::of(-self.rate) * theta[0];

@@ -70,9 +70,14 @@ pub trait Dynamics<T: Real = f64>: Send + Sync {
         let _ = (at, coefficients);
     }
 
-    /// Writes ∇·(A + C), by rows: `out[i] = Σⱼ ∂Mᵢⱼ/∂zⱼ`, at one particle. `out` has one entry per
-    /// coordinate of z = (θ, r, …) and holds zeros on entry; constant dynamics leave it so.
-    fn divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
+    /// Writes ∇·A by rows, `out[i] = Σⱼ ∂Aᵢⱼ/∂zⱼ`, at one particle. `out` has one entry per
+    /// coordinate of z = (θ, r, …) and holds zeros on entry; a constant A leaves it so.
+    fn diffusion_divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
+        let _ = (at, out);
+    }
+
+    /// Writes ∇·C by rows, as [`Dynamics::diffusion_divergence`] does for A.
+    fn curl_divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
         let _ = (at, out);
     }
 }
@@ -108,6 +113,8 @@ pub struct Evaluated<'a, T> {
     pub gradient: MatRef<'a, T>,
     /// The coefficient row c of every particle, `N × width`; column 0 holds ones.
     pub coefficients: MatRef<'a, T>,
+    /// ∇·C, shaped as the state.
+    pub curl_divergence: MatRef<'a, T>,
     /// The drift f(z), shaped as the state. Only the rows of blocks that are about to move are
     /// up to date.
     pub drift: MatRef<'a, T>,
@@ -122,8 +129,11 @@ macro_rules! delegate_to_pointee {
             fn coefficients(&self, at: &Point<'_, T>, coefficients: &mut [T]) {
                 (**self).coefficients(at, coefficients);
             }
-            fn divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
-                (**self).divergence(at, out);
+            fn diffusion_divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
+                (**self).diffusion_divergence(at, out);
+            }
+            fn curl_divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
+                (**self).curl_divergence(at, out);
             }
         }
     )*};

@@ -8,7 +8,7 @@ mod kernel_sums;
 mod simd;
 
 pub use gemm::Gemm;
-pub use kernel_sums::{KernelSums, kernel_sums};
+pub use kernel_sums::{KernelSums, kernel_matrix, kernel_sums};
 
 /// What the engine needs of a number. Implemented for `f32` and `f64`.
 pub trait Arithmetic: Gemm {

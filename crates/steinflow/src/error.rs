@@ -91,6 +91,40 @@ pub enum Error {
         value: f64,
     },
 
+    /// A kernel matrix that cannot be inverted.
+    #[error(
+        "the kernel matrix of {particles} particles is singular (regulariser {regulariser}): \
+         particles coincide or nearly so; set a regulariser such as 1e-3 (method `sge`), or use \
+         `gfsd` or `blob`, which solve nothing"
+    )]
+    SingularKernel {
+        /// N.
+        particles: usize,
+        /// η.
+        regulariser: f64,
+    },
+
+    /// A solve that would take more memory than allowed.
+    #[error(
+        "{particles} particles need {bytes} bytes for the N×N solve, above the limit of {limit}: \
+         raise the limit, take fewer particles, or use `gfsd` or `blob`, which need no solve"
+    )]
+    TooMuchMemory {
+        /// N.
+        particles: usize,
+        /// What the solve takes.
+        bytes: u64,
+        /// What it may take.
+        limit: u64,
+    },
+
+    /// Correlated noise whose covariance has a negative direction.
+    #[error(
+        "the noise covariance of the product-space sampler is not positive semidefinite: with a \
+         state-dependent A that is possible; take a constant metric, a wider bandwidth, or another field"
+    )]
+    IndefiniteNoise,
+
     /// The user's own target or observer failed.
     #[error("{0}")]
     User(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -103,7 +137,10 @@ fn suggestion(nearest: Option<&str>) -> String {
 impl Error {
     /// A wrong request, as opposed to a run that failed while it was under way.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Setting { .. } | Self::Unknown { .. } | Self::Shape { .. })
+        matches!(self, Self::Setting { .. }
+            | Self::Unknown { .. }
+            | Self::Shape { .. }
+            | Self::TooMuchMemory { .. })
     }
 
     /// A setting that cannot have the value it was given.

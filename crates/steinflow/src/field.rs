@@ -2,15 +2,29 @@
 //!
 //! The same target, dynamics and loop give a stochastic sampler with [`Diffusion`] and a
 //! deterministic one with [`Stein`]: de-randomising is one word.
+//!
+//! | field | velocity | noise |
+//! |---|---|---|
+//! | [`Diffusion`] | f | √(2A), independent |
+//! | [`Drift`] | f | none |
+//! | [`Stein`] | E[k f + M∇₂k] | none |
+//! | [`LogRatio`] | M(∇log π + u), u an estimate of −∇log ρ: Blob, GFSD, GFSF | none |
+//! | [`ProductSpace`] | Stein's | √(2Ã), correlated between particles |
 
 mod diffusion;
+mod drift;
+mod log_ratio;
+mod product_space;
 mod stein;
 
 pub use diffusion::Diffusion;
+pub use drift::Drift;
+pub use log_ratio::{Estimator, LogRatio};
+pub use product_space::ProductSpace;
 pub use stein::Stein;
 
 use crate::dynamics::Evaluated;
-use crate::{Matrix, Real, Result};
+use crate::{Error, Matrix, Real, Result};
 
 /// The address of a draw of noise: see [`crate::random`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +103,19 @@ impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
     fn bandwidths(&self) -> &[f64] {
         (**self).bandwidths()
     }
+}
+
+/// Interacting particles need company.
+fn at_least_two(particles: usize) -> Result<()> {
+    if particles < 2 {
+        return Err(Error::setting(
+            "number of particles",
+            particles,
+            "interacting particles need company: take 2 or more (100 is a good start), or a \
+             diffusion such as `ld` for a single chain",
+        ));
+    }
+    Ok(())
 }
 
 /// Copies the blocks in `moving` of one particle's row, one after the other.

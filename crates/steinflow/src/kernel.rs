@@ -9,6 +9,7 @@ mod bandwidth;
 
 pub use bandwidth::{Bandwidth, EXACT_PAIRS, SAMPLED_PAIRS};
 
+use crate::engine::{KernelSums, kernel_sums};
 use crate::{Error, MatRef, Matrix, Real, Result};
 
 /// The radial profile k = φ(|z − z′|²/h).
@@ -62,6 +63,8 @@ pub struct Kernel {
 /// A kernel at one instant: particles scaled so that every bandwidth is 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolved<T> {
+    /// The profile.
+    radial: Radial,
     /// The bandwidth of every group of blocks.
     pub bandwidths: Vec<f64>,
     /// Centred particles divided by √h, one matrix per factor of the kernel.
@@ -151,7 +154,49 @@ impl Kernel {
         if self.radial == Radial::SquaredExponential && groups.len() > 1 {
             groups = vec![side_by_side(&groups)];
         }
-        Resolved { bandwidths, groups, gradient_points, group_of_block }
+        Resolved { radial: self.radial, bandwidths, groups, gradient_points, group_of_block }
+    }
+}
+
+impl<T: Real> Resolved<T> {
+    /// Σⱼ kᵢⱼ for every particle.
+    pub(crate) fn sums_of_kernel(&self) -> Vec<T> {
+        let ones = Matrix::from_fn(self.gradient_points.rows(), 1, |_, _| T::one());
+        self.products(ones.as_ref(), &[]).0.as_slice().to_vec()
+    }
+
+    /// Σⱼ wⱼ ∇₂k(zᵢ, zⱼ) for every particle and several weights w, shaped as the state.
+    ///
+    /// As ∇₂kᵢⱼ = sᵢⱼ (Yᵢ − Yⱼ), each is (Σⱼ sᵢⱼ wⱼ) Yᵢ − Σⱼ sᵢⱼ wⱼ Yⱼ.
+    pub(crate) fn sums_of_gradient<const W: usize>(&self, weights: [&[T]; W]) -> [Matrix<T>; W] {
+        let points = &self.gradient_points;
+        let (count, size) = (points.rows(), points.cols());
+        let dim = size / self.group_of_block.len();
+        // For every weight: the weight, then the weighted Y.
+        let width = W * (1 + size);
+        let rhs = Matrix::from_fn(count, width, |j, column| {
+            let (w, rest) = (column / (1 + size), column % (1 + size));
+            if rest == 0 { weights[w][j] } else { weights[w][j] * points.row(j)[rest - 1] }
+        });
+        let sums = match self.radial {
+            Radial::SquaredExponential => vec![self.products(rhs.as_ref(), &[]).0],
+            Radial::InverseMultiquadric => {
+                let nothing = Matrix::zeros(count, 0);
+                self.products(nothing.as_ref(), &vec![rhs; self.groups.len()]).1
+            }
+        };
+        std::array::from_fn(|w| {
+            Matrix::from_fn(count, size, |i, j| {
+                let Some(group) = self.group_of_block[j / dim] else { return T::zero() };
+                // One slope serves all factors of a squared exponential.
+                let row = &sums[group.min(sums.len() - 1)].row(i)[w * (1 + size)..];
+                row[0] * points.row(i)[j] - row[1 + j]
+            })
+        })
+    }
+
+    fn products(&self, values: MatRef<'_, T>, slopes: &[Matrix<T>]) -> (Matrix<T>, Vec<Matrix<T>>) {
+        kernel_sums(&KernelSums { radial: self.radial, groups: &self.groups, values, slopes })
     }
 }
 

@@ -25,6 +25,7 @@ pub struct System<'a, T: Real> {
     theta: Matrix<T>,
     gradient: Matrix<T>,
     coefficients: Matrix<T>,
+    curl_divergence: Matrix<T>,
     drift: Matrix<T>,
     score_is_current: bool,
     locals_are_current: bool,
@@ -101,6 +102,7 @@ impl<'a, T: Real> System<'a, T> {
             theta: Matrix::zeros(count, dim),
             gradient: Matrix::zeros(count, blocks * dim),
             coefficients: Matrix::from_fn(count, width, |_, k| T::of(f64::from(u8::from(k == 0)))),
+            curl_divergence: Matrix::zeros(count, blocks * dim),
             drift: Matrix::zeros(count, blocks * dim),
             score_is_current: false,
             locals_are_current: false,
@@ -215,10 +217,11 @@ impl<'a, T: Real> System<'a, T> {
             .as_mut_slice()
             .par_chunks_mut(width)
             .zip(self.gradient.as_mut_slice().par_chunks_mut(size))
+            .zip(self.curl_divergence.as_mut_slice().par_chunks_mut(size))
             .zip(self.drift.as_mut_slice().par_chunks_mut(size))
             .enumerate()
             .with_min_len(64)
-            .for_each(|(i, ((coefficients, gradient), drift))| {
+            .for_each(|(i, (((coefficients, gradient), curl_divergence), drift))| {
                 let point = Point {
                     state: at.state.row(i),
                     dim,
@@ -234,8 +237,13 @@ impl<'a, T: Real> System<'a, T> {
                     }
                 }
                 dynamics.coefficients(&point, &mut coefficients[1..]);
+                curl_divergence.fill(T::zero());
+                dynamics.curl_divergence(&point, curl_divergence);
                 drift.fill(T::zero());
-                dynamics.divergence(&point, drift);
+                dynamics.diffusion_divergence(&point, drift);
+                for (f, &more) in drift.iter_mut().zip(curl_divergence.iter()) {
+                    *f += more;
+                }
                 operator.apply(coefficients, gradient, &all, Terms::All, T::one(), drift);
             });
         if width > 1 {
@@ -279,6 +287,7 @@ impl<'a, T: Real> System<'a, T> {
             state: self.at.state.as_ref(),
             gradient: self.gradient.as_ref(),
             coefficients: self.coefficients.as_ref(),
+            curl_divergence: self.curl_divergence.as_ref(),
             drift: self.drift.as_ref(),
         };
         (evaluated, &mut *self.field)

@@ -122,6 +122,20 @@ impl<T: Real> Operator<T> {
         self.width
     }
 
+    /// Whether A depends on the state.
+    pub fn diffusion_varies(&self) -> bool {
+        self.entries().any(|entry| entry.diffusion && entry.varies())
+    }
+
+    /// Whether C depends on the state.
+    pub fn curl_varies(&self) -> bool {
+        self.entries().any(|entry| !entry.diffusion && entry.varies())
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Entry<T>> {
+        self.rows.iter().flatten()
+    }
+
     /// Adds `scale` · (M(c) u) to `out`, the blocks in `moving` one after the other.
     ///
     /// `input` is u, all blocks; `coefficients` is c with its leading 1, or a weighted sum of such
@@ -255,6 +269,10 @@ fn add_skew_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], scale: T) {
 }
 
 impl<T: Real> Entry<T> {
+    fn varies(&self) -> bool {
+        !matches!(self.values, Values::Scalar(_) | Values::Diagonal(_) | Values::Full(_))
+    }
+
     fn apply(&self, coefficients: &[T], u: &[T], scale: T, out: &mut [T]) {
         let dim = u.len();
         // Constant blocks are carried by the leading 1 of the coefficient row.

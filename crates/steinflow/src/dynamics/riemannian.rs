@@ -23,7 +23,7 @@ impl<T: Real, G: Metric<T>> Dynamics<T> for Riemannian<G> {
         self.metric.evaluate(at, coefficients, &mut []);
     }
 
-    fn divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
+    fn diffusion_divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
         let shape = self.metric.shape();
         let mut values = vec![T::zero(); shape.values(at.dim)];
         let mut derivatives = vec![T::zero(); shape.derivatives(at.dim)];

@@ -41,7 +41,7 @@ impl<T: Real> Dynamics<T> for Sgnht {
         }
     }
 
-    fn divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
+    fn curl_divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
         // Row ξᵢ of C holds −rᵢ/(μσ²) in column rᵢ.
         let rate = T::of(-1.0 / (self.thermostat_precision * self.variance));
         out[XI * at.dim..].fill(rate);

@@ -37,7 +37,7 @@ impl<T: Real, G: Metric<T>> Dynamics<T> for Sgrhmc<G> {
         square_root(shape, at.dim, inverse, &[], root, &mut []);
     }
 
-    fn divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
+    fn curl_divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
         let shape = self.metric.shape();
         let zeros = |n| vec![T::zero(); n];
         let (mut inverse, mut root) = (zeros(shape.values(at.dim)), zeros(shape.values(at.dim)));

@@ -104,7 +104,7 @@ impl Structure {
         self
     }
 
-    /// Promises that coefficients and divergence use neither log π nor its gradient, which lets
+    /// Promises that coefficients and divergences use neither log π nor its gradient, which lets
     /// splitting move θ without a new evaluation of the target.
     pub fn coefficients_ignore_density(mut self) -> Self {
         self.reads_density = false;

@@ -79,6 +79,27 @@ pub fn kernel_sums<T: Real>(sums: &KernelSums<'_, T>) -> (Matrix<T>, Vec<Matrix<
     (values, slopes)
 }
 
+/// K itself, N×N and in `f64`: for the few fields that solve with it or factor it.
+pub fn kernel_matrix<T: Real>(radial: Radial, groups: &[Matrix<T>]) -> Matrix<f64> {
+    let count = groups[0].rows();
+    let mut matrix = Matrix::zeros(count, count);
+    matrix.as_mut_slice().par_chunks_mut(count).enumerate().for_each(|(i, row)| {
+        for (j, entry) in row.iter_mut().enumerate() {
+            let squares = groups.iter().map(|points| -> f64 {
+                let pairs = points.row(i).iter().zip(points.row(j));
+                pairs.map(|(a, b)| (a.as_f64() - b.as_f64()).powi(2)).sum()
+            });
+            *entry = match radial {
+                Radial::SquaredExponential => (-squares.sum::<f64>()).exp(),
+                Radial::InverseMultiquadric => {
+                    squares.map(|q| (1.0 + q).sqrt().recip()).product()
+                }
+            };
+        }
+    });
+    matrix
+}
+
 fn chunks<T>(data: &mut [T], cols: usize) -> std::slice::ChunksMut<'_, T> {
     data.chunks_mut((BAND * cols).max(1))
 }
@@ -110,6 +131,7 @@ impl<'a, T: Real> Columns<'a, T> {
     /// out += tile · (rows `start..start + n` of the right-hand side), for a tile of `m` rows.
     fn accumulate(&self, tile: &[T], start: usize, m: usize, n: usize, out: &mut [T]) {
         match self {
+            Self::Narrow { width: 0, .. } => {}
             Self::Narrow { width, by_column } => {
                 add_products(tile, &windows(by_column, *width, start, n), n, out);
             }

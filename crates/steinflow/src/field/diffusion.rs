@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Draw, Field, gather};
+use super::{Draw, Drift, Field};
 use crate::dynamics::Evaluated;
 use crate::random::{Purpose, fill_standard_normal, stream};
 use crate::{Matrix, Real, Result};
@@ -18,11 +18,7 @@ impl<T: Real> Field<T> for Diffusion {
         moving: &[usize],
         velocity: &mut Matrix<T>,
     ) -> Result<()> {
-        let dim = at.operator.dim();
-        for i in 0..at.state.rows() {
-            gather(at.drift.row(i), moving, dim, velocity.row_mut(i));
-        }
-        Ok(())
+        Drift.velocity(at, moving, velocity)
     }
 
     fn is_random(&self) -> bool {

@@ -15,11 +15,11 @@
 
 use rayon::prelude::*;
 
-use super::{Field, gather};
+use super::{Field, at_least_two, gather};
 use crate::dynamics::{Evaluated, Terms};
 use crate::engine::{KernelSums, kernel_sums};
 use crate::kernel::{Kernel, Radial, Resolved};
-use crate::{Error, Matrix, Real, Result};
+use crate::{Matrix, Real, Result};
 
 /// The GSVGD field over any dynamics.
 #[derive(Clone, Debug)]
@@ -43,14 +43,7 @@ impl Stein {
 
 impl<T: Real> Field<T> for Stein {
     fn validate(&self, blocks: usize, particles: usize) -> Result<()> {
-        if particles < 2 {
-            return Err(Error::setting(
-                "number of particles",
-                particles,
-                "interacting particles need company: take 2 or more (100 is a good start), or a \
-                 diffusion such as `ld` for a single chain",
-            ));
-        }
+        at_least_two(particles)?;
         self.kernel.validate(blocks)
     }
 

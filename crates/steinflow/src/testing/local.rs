@@ -60,7 +60,8 @@ fn with_evaluated<R>(
     Ok(look(&structure, &system.evaluated()?))
 }
 
-/// The dynamics' divergence equals Σⱼ ∂Mᵢⱼ/∂zⱼ by central differences of the dense M.
+/// The dynamics' divergences equal Σⱼ ∂Aᵢⱼ/∂zⱼ and Σⱼ ∂Cᵢⱼ/∂zⱼ by central differences of the dense
+/// matrices.
 ///
 /// `states` are rows z = (θ, r, …).
 pub fn check_divergence(
@@ -69,22 +70,25 @@ pub fn check_divergence(
     states: MatRef<'_, f64>,
 ) -> Result<(), LawBroken> {
     let (count, size) = (states.rows(), states.cols());
+    let zeros = || Matrix::<f64>::zeros(count, size);
     let own = Matrix::from_fn(count, size, |i, j| states.row(i)[j]);
-    // f = M ∇log π + ∇·M, so the divergence is what the drift has beyond M ∇log π.
-    let found = with_evaluated(target, dynamics, own, |structure, at| {
-        let mut divergence = Matrix::zeros(count, size);
+    // f = M ∇log π + ∇·A + ∇·C, so ∇·A is what the drift has beyond the other two.
+    let (found_a, found_c) = with_evaluated(target, dynamics, own, |structure, at| {
+        let (mut found_a, mut found_c) = (zeros(), zeros());
         for i in 0..count {
             let (a, c) = dense_matrices(structure, &at.coefficients.row(i)[1..]);
             for row in 0..size {
                 let product: f64 = (0..size)
                     .map(|j| (a.row(row)[j] + c.row(row)[j]) * at.gradient.row(i)[j])
                     .sum();
-                divergence.row_mut(i)[row] = at.drift.row(i)[row] - product;
+                let curl = at.curl_divergence.row(i)[row];
+                found_c.row_mut(i)[row] = curl;
+                found_a.row_mut(i)[row] = at.drift.row(i)[row] - product - curl;
             }
         }
-        divergence
+        (found_a, found_c)
     })?;
-    let mut expected = Matrix::zeros(count, size);
+    let (mut expected_a, mut expected_c) = (zeros(), zeros());
     for j in 0..size {
         for sign in [1.0, -1.0] {
             let moved = Matrix::from_fn(count, size, |i, k| {
@@ -93,25 +97,25 @@ pub fn check_divergence(
             with_evaluated(target, dynamics, moved, |structure, at| {
                 for i in 0..count {
                     let (a, c) = dense_matrices(structure, &at.coefficients.row(i)[1..]);
+                    let weight = sign / (2.0 * step_at(states.row(i)[j]));
                     for row in 0..size {
-                        expected.row_mut(i)[row] += sign * (a.row(row)[j] + c.row(row)[j])
-                            / (2.0 * step_at(states.row(i)[j]));
+                        expected_a.row_mut(i)[row] += weight * a.row(row)[j];
+                        expected_c.row_mut(i)[row] += weight * c.row(row)[j];
                     }
                 }
             })?;
         }
     }
-    for i in 0..count {
-        for row in 0..size {
-            let (found, expected) = (found.row(i)[row], expected.row(i)[row]);
-            let place = || format!("particle {i}, row {row}");
-            agree(
-                "divergence = Σⱼ ∂Mᵢⱼ/∂zⱼ",
-                place,
-                found,
-                expected,
-                TOLERANCE * (1.0 + expected.abs()),
-            )?;
+    for (law, found, expected) in [
+        ("diffusion divergence = Σⱼ ∂Aᵢⱼ/∂zⱼ", found_a, expected_a),
+        ("curl divergence = Σⱼ ∂Cᵢⱼ/∂zⱼ", found_c, expected_c),
+    ] {
+        for i in 0..count {
+            for row in 0..size {
+                let (found, expected) = (found.row(i)[row], expected.row(i)[row]);
+                let place = || format!("particle {i}, row {row}");
+                agree(law, place, found, expected, TOLERANCE * (1.0 + expected.abs()))?;
+            }
         }
     }
     Ok(())

@@ -1,0 +1,180 @@
+//! Fields along M ∇log(π/ρ), with the particles' own ∇log ρ estimated by a kernel.
+//!
+//! ```text
+//! vᵢ = M(zᵢ) [∇log π(zᵢ) + uᵢ],   u ≈ −∇log ρ;    starred: M∇log π + ∇·C + A u
+//!
+//! Blob    uᵢ = Σⱼ ∇₂kᵢⱼ (1/κᵢ + 1/κⱼ),  κᵢ = Σₗ kᵢₗ      (Chen et al. 2018, Carrillo et al. 2019)
+//! GFSD    uᵢ = Σⱼ ∇₂kᵢⱼ / κᵢ: a kernel density estimate  (Liu et al. 2019)
+//! GFSF    u = K⁻¹B,  Bᵢ = Σⱼ ∇₂kᵢⱼ                        (Liu et al. 2019)
+//! Stein gradient estimator  u = (K + ηI)⁻¹B              (Li and Turner 2018)
+//! ```
+//!
+//! as ∇₁k = −∇₂k for a radial kernel. All but the last two are kernel sums; those solve one N×N
+//! system per velocity.
+
+use faer::linalg::solvers::Solve as _;
+use rayon::prelude::*;
+
+use super::{Field, at_least_two};
+use crate::dynamics::{Evaluated, Terms};
+use crate::engine::kernel_matrix;
+use crate::kernel::Kernel;
+use crate::{Error, Matrix, Real, Result};
+
+/// How −∇log ρ is estimated at the particles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Estimator {
+    /// Blob.
+    Blob,
+    /// Kernel density estimate (GFSD).
+    KernelDensity,
+    /// Stein gradient estimator with regulariser η; η = 0 is GFSF. Solves an N×N system, and
+    /// refuses when its two matrices of f64 would take more than `memory_limit` bytes.
+    SteinGradient {
+        /// η.
+        regulariser: f64,
+        /// In bytes.
+        memory_limit: u64,
+    },
+}
+
+impl Estimator {
+    /// What the N×N solve takes, in bytes; 0 where there is none.
+    pub fn memory(&self, particles: usize) -> u64 {
+        match self {
+            Self::Blob | Self::KernelDensity => 0,
+            // K and its factor.
+            Self::SteinGradient { .. } => 2 * 8 * (particles as u64).saturating_pow(2),
+        }
+    }
+}
+
+/// v = M(∇log π + u).
+#[derive(Clone, Debug)]
+pub struct LogRatio {
+    kernel: Kernel,
+    estimator: Estimator,
+    repulsion: Terms,
+    bandwidths: Vec<f64>,
+}
+
+impl LogRatio {
+    /// The field with an estimator of −∇log ρ.
+    pub fn new(kernel: Kernel, estimator: Estimator) -> Self {
+        Self { kernel, estimator, repulsion: Terms::All, bandwidths: Vec::new() }
+    }
+
+    /// The starred variant: repulsion by A alone. Its particles never stop; their law does.
+    pub fn starred(kernel: Kernel, estimator: Estimator) -> Self {
+        Self { repulsion: Terms::Diffusion, ..Self::new(kernel, estimator) }
+    }
+
+    /// u at every particle, shaped as the state.
+    fn estimate<T: Real>(&mut self, at: &Evaluated<'_, T>) -> Result<Matrix<T>> {
+        let resolved = self.kernel.resolve(at.state, at.operator.dim());
+        let count = at.state.rows();
+        let ones = vec![T::one(); count];
+        let estimate = match self.estimator {
+            Estimator::Blob => {
+                let kernel_sums = resolved.sums_of_kernel();
+                let shares: Vec<T> = kernel_sums.iter().map(|sum| sum.recip()).collect();
+                let [mut own, others] = resolved.sums_of_gradient([&ones, &shares]);
+                for i in 0..count {
+                    for (u, &other) in own.row_mut(i).iter_mut().zip(others.row(i)) {
+                        *u = *u * shares[i] + other;
+                    }
+                }
+                own
+            }
+            Estimator::KernelDensity => {
+                let kernel_sums = resolved.sums_of_kernel();
+                let [mut own] = resolved.sums_of_gradient([&ones]);
+                for (i, &sum) in kernel_sums.iter().enumerate() {
+                    for u in own.row_mut(i) {
+                        *u /= sum;
+                    }
+                }
+                own
+            }
+            Estimator::SteinGradient { regulariser, .. } => {
+                let [sums] = resolved.sums_of_gradient([&ones]);
+                let mut matrix = kernel_matrix(self.kernel.radial, &resolved.groups);
+                for i in 0..count {
+                    matrix.row_mut(i)[i] += regulariser;
+                }
+                solve(&matrix, &sums, regulariser)?
+            }
+        };
+        self.bandwidths = resolved.bandwidths;
+        Ok(estimate)
+    }
+}
+
+/// Solves K x = rhs for a positive definite K.
+fn solve<T: Real>(matrix: &Matrix<f64>, rhs: &Matrix<T>, regulariser: f64) -> Result<Matrix<T>> {
+    let (n, cols) = (rhs.rows(), rhs.cols());
+    let view = faer::MatRef::from_row_major_slice(matrix.as_slice(), n, n);
+    let singular = |_| Error::SingularKernel { particles: n, regulariser };
+    let factor = view.llt(faer::Side::Lower).map_err(singular)?;
+    let solution = factor.solve(faer::Mat::from_fn(n, cols, |i, j| rhs.row(i)[j].as_f64()));
+    // Rounding can carry a factorisation of a singular matrix to its end.
+    let pivot = |i: usize| factor.L()[(i, i)];
+    let smallest = (0..n).map(pivot).fold(f64::INFINITY, f64::min);
+    if !(smallest > 1e-7) {
+        return Err(Error::SingularKernel { particles: n, regulariser });
+    }
+    Ok(Matrix::from_fn(n, cols, |i, j| T::of(solution[(i, j)])))
+}
+
+impl<T: Real> Field<T> for LogRatio {
+    fn validate(&self, blocks: usize, particles: usize) -> Result<()> {
+        at_least_two(particles)?;
+        if let Estimator::SteinGradient { regulariser, memory_limit } = self.estimator {
+            if !(regulariser >= 0.0) || !regulariser.is_finite() {
+                let remedy = "it must be zero or positive, and finite";
+                return Err(Error::setting("regulariser", regulariser, remedy));
+            }
+            let bytes = self.estimator.memory(particles);
+            if bytes > memory_limit {
+                return Err(Error::TooMuchMemory { particles, bytes, limit: memory_limit });
+            }
+        }
+        self.kernel.validate(blocks)
+    }
+
+    fn velocity(
+        &mut self,
+        at: &Evaluated<'_, T>,
+        moving: &[usize],
+        velocity: &mut Matrix<T>,
+    ) -> Result<()> {
+        let mut estimate = self.estimate(at)?;
+        let (operator, repulsion) = (at.operator, self.repulsion);
+        let (dim, moved) = (operator.dim(), moving.len() * operator.dim());
+        let size = at.state.cols();
+        velocity
+            .as_mut_slice()
+            .par_chunks_mut(moved)
+            .zip(estimate.as_mut_slice().par_chunks_mut(size))
+            .enumerate()
+            .with_min_len(64)
+            .for_each(|(i, (out, u))| {
+                let (c, gradient) = (at.coefficients.row(i), at.gradient.row(i));
+                if repulsion == Terms::All {
+                    for (u, &gradient) in u.iter_mut().zip(gradient) {
+                        *u += gradient;
+                    }
+                    out.fill(T::zero());
+                } else {
+                    super::gather(at.curl_divergence.row(i), moving, dim, out);
+                    operator.apply(c, gradient, moving, Terms::All, T::one(), out);
+                }
+                operator.apply(c, u, moving, repulsion, T::one(), out);
+            });
+        Ok(())
+    }
+
+    fn bandwidths(&self) -> &[f64] {
+        &self.bandwidths
+    }
+}

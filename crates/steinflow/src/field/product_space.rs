@@ -1,0 +1,231 @@
+//! GSVGD with the noise that makes it exact for every number of particles.
+//!
+//! On N particles at once, GSVGD is the drift of a dynamics with M̃ᵢⱼ = kᵢⱼ M(zⱼ)/N (the paper's
+//! supplement). What is missing is the noise √(2Ã) of its symmetric part,
+//!
+//! ```text
+//! Ãᵢⱼ = kᵢⱼ [A(zᵢ) + A(zⱼ) + C(zⱼ) − C(zᵢ)] / (2N),
+//! ```
+//!
+//! and with it π⊗…⊗π is invariant **for every N**: no variance collapse. For constant A and C the
+//! noise is (L ⊗ √A) n with LLᵀ = K/N. A state-dependent C gives Ã entries between blocks without
+//! diffusion, where it cannot be positive semidefinite: such dynamics are refused. A
+//! state-dependent A works where Ã is positive semidefinite, and the run stops where it is not.
+//!
+//! Exactness needs a kernel that does not depend on the particles, so the bandwidth follows its
+//! rule only for a number of velocities at the start, and is held from then on.
+//!
+//! [SPOS](https://arxiv.org/abs/1809.01293) adds σ²f to the velocity and *independent* noise
+//! √(2σ²A), and is biased; with the correlated noise as well, Ã + σ²A, it is exact too.
+
+use faer::Side;
+
+use super::{Draw, Field, Stein, at_least_two, gather};
+use crate::dynamics::{Evaluated, Terms};
+use crate::engine::kernel_matrix;
+use crate::kernel::{Bandwidth, Kernel};
+use crate::random::{Purpose, fill_standard_normal, stream};
+use crate::{Error, Matrix, Real, Result};
+
+/// The product-space sampler, and SPOS in both forms.
+#[derive(Clone, Debug)]
+pub struct ProductSpace {
+    kernel: Kernel,
+    stein: Stein,
+    /// √(2Ã): the noise that GSVGD lacks.
+    correlated: bool,
+    /// σ²: strength of an independent diffusion beside it.
+    independent: f64,
+    /// Velocities before the bandwidth is held.
+    adapt: u64,
+    velocities: u64,
+}
+
+impl ProductSpace {
+    /// The exact sampler. The bandwidth follows the kernel's rule for `adapt` velocities.
+    pub fn new(kernel: Kernel, adapt: u64) -> Self {
+        Self {
+            stein: Stein::new(kernel.clone()),
+            kernel,
+            correlated: true,
+            independent: 0.0,
+            adapt,
+            velocities: 0,
+        }
+    }
+
+    /// SPOS with σ²: independent noise only, biased for every N.
+    pub fn spos(kernel: Kernel, strength: f64) -> Self {
+        Self { correlated: false, independent: strength, adapt: u64::MAX, ..Self::new(kernel, 0) }
+    }
+
+    /// SPOS with both noises: exact.
+    pub fn spos_exact(kernel: Kernel, strength: f64, adapt: u64) -> Self {
+        Self { independent: strength, ..Self::new(kernel, adapt) }
+    }
+
+    /// Ã for the blocks in `moving`, particle after particle, as a dense matrix.
+    fn dense_diffusion<T: Real>(
+        at: &Evaluated<'_, T>,
+        moving: &[usize],
+        kernel: &Matrix<f64>,
+    ) -> Matrix<f64> {
+        let (operator, count) = (at.operator, at.state.rows());
+        let (dim, moved) = (operator.dim(), moving.len() * operator.dim());
+        // A of every particle by its action on unit vectors.
+        let own: Vec<Matrix<f64>> = (0..count)
+            .map(|i| {
+                let mut matrix = Matrix::zeros(moved, moved);
+                for column in 0..moved {
+                    let mut unit = vec![T::zero(); at.state.cols()];
+                    unit[moving[column / dim] * dim + column % dim] = T::one();
+                    let mut out = vec![T::zero(); moved];
+                    let c = at.coefficients.row(i);
+                    operator.apply(c, &unit, moving, Terms::Diffusion, T::one(), &mut out);
+                    for (row, x) in out.into_iter().enumerate() {
+                        matrix.row_mut(row)[column] = x.as_f64();
+                    }
+                }
+                matrix
+            })
+            .collect();
+        Matrix::from_fn(count * moved, count * moved, |p, q| {
+            let (i, j, row, column) = (p / moved, q / moved, p % moved, q % moved);
+            let sum = own[i].row(row)[column] + own[j].row(row)[column];
+            kernel.row(i)[j] * sum / (2.0 * count as f64)
+        })
+    }
+}
+
+/// A lower factor of a positive semidefinite matrix, or none if it has a negative direction.
+///
+/// Kernel matrices of close particles are singular to working precision; a little is added to the
+/// diagonal until the factorisation goes through, at most 1e-8 of its size.
+fn factor(matrix: &Matrix<f64>) -> Option<Matrix<f64>> {
+    let n = matrix.rows();
+    let largest = (0..n).map(|i| matrix.row(i)[i]).fold(0.0, f64::max);
+    for jitter in [0.0, 1e-12, 1e-10, 1e-8] {
+        let shifted = faer::Mat::from_fn(n, n, |i, j| {
+            matrix.row(i)[j] + if i == j { jitter * largest } else { 0.0 }
+        });
+        if let Ok(llt) = shifted.llt(Side::Lower) {
+            return Some(Matrix::from_fn(n, n, |i, j| if j <= i { llt.L()[(i, j)] } else { 0.0 }));
+        }
+    }
+    None
+}
+
+impl<T: Real> Field<T> for ProductSpace {
+    fn validate(&self, blocks: usize, particles: usize) -> Result<()> {
+        at_least_two(particles)?;
+        if !(self.independent >= 0.0) || !self.independent.is_finite() {
+            let remedy = "it must be zero or positive, and finite";
+            return Err(Error::setting("strength of independent noise", self.independent, remedy));
+        }
+        self.kernel.validate(blocks)
+    }
+
+    fn velocity(
+        &mut self,
+        at: &Evaluated<'_, T>,
+        moving: &[usize],
+        velocity: &mut Matrix<T>,
+    ) -> Result<()> {
+        if self.correlated && at.operator.curl_varies() {
+            return Err(Error::setting(
+                "field",
+                "product space",
+                "these dynamics have a curl C that varies with the state, for which the noise \
+                 covariance cannot be positive semidefinite; take ld, sghmc or third-order dynamics",
+            ));
+        }
+        self.stein.velocity(at, moving, velocity)?;
+        self.velocities += 1;
+        if self.velocities == self.adapt.max(1) {
+            let held = <Stein as Field<T>>::bandwidths(&self.stein).to_vec();
+            self.kernel.bandwidth = Bandwidth::Fixed(held);
+            self.stein = Stein::new(self.kernel.clone());
+        }
+        if self.independent > 0.0 {
+            let mut own = vec![T::zero(); velocity.cols()];
+            for i in 0..velocity.rows() {
+                gather(at.drift.row(i), moving, at.operator.dim(), &mut own);
+                for (v, &f) in velocity.row_mut(i).iter_mut().zip(&own) {
+                    *v += T::of(self.independent) * f;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn add_noise(
+        &mut self,
+        at: &Evaluated<'_, T>,
+        moving: &[usize],
+        dt: f64,
+        draw: Draw,
+        displacement: &mut Matrix<T>,
+    ) -> Result<()> {
+        let (count, moved) = (displacement.rows(), displacement.cols());
+        let mut noise = Matrix::<T>::zeros(count, 2 * moved);
+        for i in 0..count {
+            let mut generator = stream(draw.seed, Purpose::Noise, draw.index, i as u64);
+            fill_standard_normal(&mut generator, noise.row_mut(i));
+        }
+        if self.correlated {
+            let bandwidths = <Stein as Field<T>>::bandwidths(&self.stein);
+            let kernel = if bandwidths.is_empty() {
+                self.kernel.clone()
+            } else {
+                Kernel { bandwidth: Bandwidth::Fixed(bandwidths.to_vec()), ..self.kernel.clone() }
+            };
+            let resolved = kernel.resolve(at.state, at.operator.dim());
+            let matrix = kernel_matrix(kernel.radial, &resolved.groups);
+            if at.operator.diffusion_varies() {
+                let diffusion = Self::dense_diffusion(at, moving, &matrix);
+                let root = factor(&diffusion).ok_or(Error::IndefiniteNoise)?;
+                for (p, row) in (0..root.rows()).map(|p| (p, root.row(p))) {
+                    let (i, column) = (p / moved, p % moved);
+                    let sum: f64 = row[..=p]
+                        .iter()
+                        .enumerate()
+                        .map(|(q, x)| x * noise.row(q / moved)[q % moved].as_f64())
+                        .sum();
+                    displacement.row_mut(i)[column] += T::of((2.0 * dt).sqrt() * sum);
+                }
+            } else {
+                let root = factor(&matrix).ok_or(Error::IndefiniteNoise)?;
+                let scale = T::of((2.0 * dt / count as f64).sqrt());
+                let mut mixed = vec![T::zero(); moved];
+                for i in 0..count {
+                    mixed.fill(T::zero());
+                    for j in 0..=i {
+                        let weight = T::of(root.row(i)[j]);
+                        for (m, &n) in mixed.iter_mut().zip(&noise.row(j)[..moved]) {
+                            *m += weight * n;
+                        }
+                    }
+                    let c = at.coefficients.row(i);
+                    let out = displacement.row_mut(i);
+                    at.operator.apply_diffusion_root(c, &mixed, moving, scale, out);
+                }
+            }
+        }
+        if self.independent > 0.0 {
+            let scale = T::of((2.0 * dt * self.independent).sqrt());
+            for i in 0..count {
+                let (c, n) = (at.coefficients.row(i), &noise.row(i)[moved..]);
+                at.operator.apply_diffusion_root(c, n, moving, scale, displacement.row_mut(i));
+            }
+        }
+        Ok(())
+    }
+
+    fn bandwidths(&self) -> &[f64] {
+        <Stein as Field<T>>::bandwidths(&self.stein)
+    }
+}
