@@ -4,18 +4,18 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use serde_json::json;
-use steinflow::method::METHODS;
+use steinflow::method::{FieldKind, Method, Parameter};
 use steinflow_models::catalogue;
 
 use crate::error::Result;
 
 pub fn methods(as_json: bool) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    let parameters = |method: &steinflow::method::Method| -> Vec<&str> {
-        method.dynamics.parameters().iter().map(|parameter| parameter.name()).collect()
+    let parameters = |method: &Method| -> Vec<&str> {
+        method.parameters().into_iter().map(Parameter::name).collect()
     };
     if as_json {
-        let list: Vec<_> = METHODS
+        let list: Vec<_> = Method::all()
             .iter()
             .map(|method| {
                 json!({
@@ -23,7 +23,8 @@ pub fn methods(as_json: bool) -> Result<ExitCode> {
                     "formula": method.formula(),
                     "parameters": parameters(method),
                     "interacting": method.field.interacts(),
-                    "reference": method.reference,
+                    "random": method.field.is_random(),
+                    "reference": method.reference(),
                 })
             })
             .collect();
@@ -31,21 +32,20 @@ pub fn methods(as_json: bool) -> Result<ExitCode> {
         writeln!(out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let headings =
-        ["Diffusions: independent chains with noise", "Stein: deterministic, interacting"];
-    for (interacting, heading) in [false, true].into_iter().zip(headings) {
-        writeln!(out, "{heading}\n")?;
-        for method in METHODS.iter().filter(|m| m.field.interacts() == interacting) {
-            let own = parameters(method);
-            let own = if own.is_empty() { String::new() } else { format!("; {}", own.join(", ")) };
-            writeln!(out, "  {:<22} {}", method.name, method.formula())?;
-            writeln!(out, "  {:<22} {}{own}\n", "", method.reference)?;
+    let mut heading = None;
+    for method in Method::all() {
+        if heading != Some(method.field) {
+            heading = Some(method.field);
+            writeln!(out, "\n{}\n  {}\n", method.field.title(), method.field.formula())?;
         }
+        let own = parameters(&method);
+        let own = if own.is_empty() { String::new() } else { format!("  [{}]", own.join(", ")) };
+        writeln!(out, "  {:<22} {}{own}", method.name, method.reference())?;
     }
-    writeln!(
-        out,
-        "f = (A + C)∇log π + ∇·(A + C). `-alt`: the paper's starred variants, repulsion by A only."
-    )?;
+    writeln!(out, "\nf = (A + C)∇log π + ∇·(A + C):\n")?;
+    for method in Method::all().iter().filter(|m| m.field == FieldKind::Diffusion) {
+        writeln!(out, "  {:<22} {}", method.name, method.dynamics.drift())?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

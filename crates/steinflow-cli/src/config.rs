@@ -8,7 +8,7 @@ use steinflow::integrator::{
     Adaptive, Euler, Integrator, MidpointSplitting, StepSize, SymmetricSplitting,
 };
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
-use steinflow::method::{DynamicsKind, Method, Parameter, Parameters};
+use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Parameters};
 use steinflow::run::NonFinitePolicy;
 use steinflow::{Error as LibraryError, Real};
 use steinflow_models::ModelSpec;
@@ -41,6 +41,12 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
     pub trace_every: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resample_every: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collect_from: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collect_every: Option<u64>,
     pub phase: Vec<PhaseSettings>,
 }
 
@@ -82,6 +88,14 @@ pub struct MethodOptions {
     pub metric_offset: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric_sign: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regulariser: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub solve_memory: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_strength: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adapt: Option<u64>,
 }
 
 /// The kernel of a method whose particles interact.
@@ -119,9 +133,10 @@ impl Config {
         let method = Method::named(settings.method.as_deref().unwrap_or(default_method))?;
 
         let sigma = settings.sigma.unwrap_or(1.0);
-        let phase = resolve_phases(&settings, method, sigma, on_toy)?;
-        let parameters = resolve_parameters(&settings, method, &phase)?;
-        let kernel = resolve_kernel(&settings, method)?;
+        let phase = resolve_phases(&settings, &method, sigma, on_toy)?;
+        let parameters = resolve_parameters(&settings, &method, &phase)?;
+        let kernel = resolve_kernel(&settings, &method)?;
+        let collect_every = resolve_collection(&settings)?;
         let total: u64 = phase.iter().map(|phase| phase.steps).sum();
         for (name, value) in [("budget", settings.budget), ("tolerance", settings.tolerance)] {
             if let Some(value) = value
@@ -146,7 +161,7 @@ impl Config {
                 noise_sd: settings.noise_sd,
                 batch_size: settings.batch_size,
             },
-            method: method.name.to_owned(),
+            method: method.name.clone(),
             particles: settings.particles.unwrap_or(100),
             parameters,
             kernel,
@@ -158,12 +173,15 @@ impl Config {
             budget: settings.budget,
             tolerance: settings.tolerance,
             trace_every: settings.trace_every.unwrap_or((total / 1000).max(1)),
+            resample_every: settings.resample_every,
+            collect_from: settings.collect_from,
+            collect_every,
             phase,
         };
         // Words that stand for something are understood now, not in the middle of a run.
         config.policy()?;
         config.is_f32()?;
-        config.parameters().validate(method.dynamics)?;
+        config.parameters().validate(&method)?;
         config.kernel()?;
         Ok(config)
     }
@@ -200,6 +218,11 @@ impl Config {
                     _ => EnergySign::Energy,
                 },
             },
+            regulariser: own.regulariser.unwrap_or(default.regulariser),
+            solve_memory: own.solve_memory.map_or(default.solve_memory, |mib| mib << 20),
+            noise_strength: own.noise_strength.unwrap_or(default.noise_strength),
+            adapt: own.adapt.unwrap_or(default.adapt),
+            cells: None,
         }
     }
 
@@ -264,7 +287,7 @@ impl Config {
 
 fn resolve_phases(
     settings: &Settings,
-    method: Method,
+    method: &Method,
     sigma: f64,
     on_toy: bool,
 ) -> Result<Vec<PhaseSettings>> {
@@ -317,8 +340,11 @@ fn resolve_phases(
 }
 
 /// A step size that is safe on densities with unit scale.
-fn default_step_size(method: Method) -> &'static str {
-    match (method.dynamics, method.field.interacts()) {
+fn default_step_size(method: &Method) -> &'static str {
+    // Where the score is averaged over neighbours, motion is slower and bears longer steps.
+    let averaged =
+        matches!(method.field, FieldKind::Stein | FieldKind::SteinStarred | FieldKind::Product);
+    match (method.dynamics, averaged) {
         (DynamicsKind::Langevin, false) => "0.01",
         (DynamicsKind::Riemannian, true) => "0.05",
         (DynamicsKind::Riemannian, false) => "0.005",
@@ -329,10 +355,10 @@ fn default_step_size(method: Method) -> &'static str {
 
 fn resolve_parameters(
     settings: &Settings,
-    method: Method,
+    method: &Method,
     phases: &[PhaseSettings],
 ) -> Result<MethodOptions> {
-    let has = |parameter| method.dynamics.parameters().contains(&parameter);
+    let has = |parameter| method.parameters().contains(&parameter);
     let given = [
         ("friction", settings.friction.is_some(), Parameter::Friction),
         ("alpha", settings.alpha.is_some(), Parameter::Friction),
@@ -343,10 +369,14 @@ fn resolve_parameters(
         ("metric-scale", settings.metric_scale.is_some(), Parameter::Metric),
         ("metric-offset", settings.metric_offset.is_some(), Parameter::Metric),
         ("metric-sign", settings.metric_sign.is_some(), Parameter::Metric),
+        ("regulariser", settings.regulariser.is_some(), Parameter::Regulariser),
+        ("solve-memory", settings.solve_memory.is_some(), Parameter::SolveMemory),
+        ("noise-strength", settings.noise_strength.is_some(), Parameter::NoiseStrength),
+        ("adapt", settings.adapt.is_some(), Parameter::Adapt),
     ];
     for (option, given, parameter) in given {
         if given && !has(parameter) {
-            let own: Vec<&str> = method.dynamics.parameters().iter().map(|p| p.name()).collect();
+            let own: Vec<&str> = method.parameters().iter().map(|p| p.name()).collect();
             let own = if own.is_empty() { "none".to_owned() } else { own.join(", ") };
             let remedy = format!("its parameters are: {own}");
             return Err(does_not_fit(option, &format!("the method `{}`", method.name), &remedy));
@@ -362,6 +392,7 @@ fn resolve_parameters(
     {
         return Err(LibraryError::setting("metric-offset", offset, "it must be finite").into());
     }
+    let steps: u64 = phases.iter().map(|phase| phase.steps).sum();
     let default = Parameters::default();
     let value =
         |parameter, given: Option<f64>, default| has(parameter).then(|| given.unwrap_or(default));
@@ -394,10 +425,19 @@ fn resolve_parameters(
         metric_offset: value(Parameter::Metric, settings.metric_offset, default.metric.offset),
         metric_sign: metric
             .then(|| settings.metric_sign.clone().unwrap_or_else(|| "energy".to_owned())),
+        regulariser: value(Parameter::Regulariser, settings.regulariser, default.regulariser),
+        solve_memory: has(Parameter::SolveMemory)
+            .then(|| settings.solve_memory.unwrap_or(default.solve_memory >> 20)),
+        noise_strength: value(
+            Parameter::NoiseStrength,
+            settings.noise_strength,
+            default.noise_strength,
+        ),
+        adapt: has(Parameter::Adapt).then(|| settings.adapt.unwrap_or(steps / 10)),
     })
 }
 
-fn resolve_kernel(settings: &Settings, method: Method) -> Result<Option<KernelOptions>> {
+fn resolve_kernel(settings: &Settings, method: &Method) -> Result<Option<KernelOptions>> {
     if !method.field.interacts() {
         let given = [
             ("kernel", settings.kernel.is_some()),
@@ -419,6 +459,22 @@ fn resolve_kernel(settings: &Settings, method: Method) -> Result<Option<KernelOp
         kernel_on: or(&settings.kernel_on, "joint"),
         bandwidth: or(&settings.bandwidth, "median-log"),
     }))
+}
+
+/// How often samples are collected, if they are.
+fn resolve_collection(settings: &Settings) -> Result<Option<u64>> {
+    match (settings.collect_from, settings.collect_every) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => {
+            let remedy = "say from which step on with --collect-from";
+            Err(does_not_fit("collect-every", "a run that collects nothing", remedy))
+        }
+        (Some(_), Some(0)) => {
+            let remedy = "collect every 1 or more steps";
+            Err(LibraryError::setting("collect-every", 0, remedy).into())
+        }
+        (Some(_), every) => Ok(Some(every.or(settings.resample_every).unwrap_or(1).max(1))),
+    }
 }
 
 fn does_not_fit(option: &'static str, what: &str, remedy: &str) -> Error {

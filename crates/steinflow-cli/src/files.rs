@@ -1,6 +1,6 @@
 //! What a run folder holds: config, particles, trace, summary and a picture.
 
-use steinflow::run::{Outcome, Trace};
+use steinflow::run::{Outcome, Samples, Trace};
 use steinflow::{Matrix, Real};
 use steinflow_io::plot::{Density, Groups, ParticlePlot, limits_of};
 use steinflow_io::{Column, RunFolder, Values, write_json, write_parquet};
@@ -10,46 +10,76 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::summary::Summary;
 
+/// What a run has found.
+pub struct Found<'a, T> {
+    pub outcome: &'a Outcome<T>,
+    pub trace: &'a Trace,
+    pub samples: Option<&'a Samples<T>>,
+}
+
 pub fn write<T: Real>(
     folder: &mut RunFolder,
     config: &Config,
     model: &dyn Model<T>,
-    outcome: &Outcome<T>,
-    trace: &Trace,
+    found: &Found<'_, T>,
     summary: &Summary,
 ) -> Result<()> {
+    let &Found { outcome, trace, samples } = found;
     folder.write("config.toml", config.to_toml().as_bytes())?;
     let names = model.parameter_names();
     let columns = particle_columns(&names, outcome);
     folder.write_with("particles.parquet", |file| write_parquet(&columns, file))?;
     folder.write_with("trace.parquet", |file| write_parquet(&trace_columns(trace), file))?;
+    if let Some(samples) = samples {
+        let columns = sample_columns(&names, samples);
+        folder.write_with("samples.parquet", |file| write_parquet(&columns, file))?;
+    }
     folder.write_with("summary.json", |file| write_json(summary, file))?;
     folder.write("particles.png", &picture(config, model, outcome, &names)?)?;
     Ok(())
 }
 
+fn numbers<T: Real>(values: impl Iterator<Item = T>) -> Values {
+    if T::NAME == "f32" {
+        Values::F32(values.map(|x| x.as_f64() as f32).collect())
+    } else {
+        Values::F64(values.map(Real::as_f64).collect())
+    }
+}
+
 /// θ under the model's names, auxiliary variables as `r_NAME`, then log π.
 fn particle_columns<T: Real>(names: &[String], outcome: &Outcome<T>) -> Vec<Column> {
-    let numbers = |values: &mut dyn Iterator<Item = T>| {
-        if T::NAME == "f32" {
-            Values::F32(values.map(|x| x.as_f64() as f32).collect())
-        } else {
-            Values::F64(values.map(Real::as_f64).collect())
-        }
-    };
     let mut columns = Vec::new();
     for (block, block_name) in outcome.structure.block_names().into_iter().enumerate() {
         for (j, name) in names.iter().enumerate() {
             let column = block * names.len() + j;
-            let mut values = (0..outcome.state.rows()).map(|i| outcome.state.row(i)[column]);
             columns.push(Column {
                 name: if block == 0 { name.clone() } else { format!("{block_name}_{name}") },
-                values: numbers(&mut values),
+                values: numbers((0..outcome.state.rows()).map(|i| outcome.state.row(i)[column])),
             });
         }
     }
-    let mut values = outcome.log_density.iter().copied();
-    columns.push(Column { name: "log_density".to_owned(), values: numbers(&mut values) });
+    let values = numbers(outcome.log_density.iter().copied());
+    columns.push(Column { name: "log_density".to_owned(), values });
+    columns
+}
+
+/// The particle (`chain`) and the collection (`draw`) of every sample, its step, then θ.
+fn sample_columns<T: Real>(names: &[String], samples: &Samples<T>) -> Vec<Column> {
+    let (theta, chains) = (samples.theta(), samples.chains().max(1));
+    let count = |name: &str, of: &dyn Fn(usize) -> u64| Column {
+        name: name.to_owned(),
+        values: Values::U64((0..theta.rows()).map(of).collect()),
+    };
+    let mut columns = vec![
+        count("chain", &|row| (row % chains) as u64),
+        count("draw", &|row| (row / chains) as u64),
+        count("step", &|row| samples.steps()[row / chains]),
+    ];
+    columns.extend(names.iter().enumerate().map(|(j, name)| Column {
+        name: name.clone(),
+        values: numbers((0..theta.rows()).map(|i| theta.row(i)[j])),
+    }));
     columns
 }
 

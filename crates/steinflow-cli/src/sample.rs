@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use steinflow::run::{Ended, Trace};
+use steinflow::run::{Ended, Samples, Trace};
 use steinflow::{Real, Sampler};
 use steinflow_io::RunFolder;
 
@@ -45,11 +45,14 @@ fn run<T: Real>(config: &Config, arguments: &SampleArguments) -> Result<ExitCode
         [everywhere] => vec![everywhere; model.dim()],
         _ => config.start_mean.clone(),
     };
+    let parameters = config.parameters();
     let mut trace = Trace::new(config.trace_every);
+    let mut samples =
+        config.collect_from.map(|from| Samples::<T>::new(from, config.collect_every.unwrap_or(1)));
     let mut sampler = Sampler::new(
         &*model,
-        method.dynamics.build::<T>(&config.parameters()),
-        method.field.build::<T>(config.kernel()?),
+        method.dynamics.build::<T>(&parameters),
+        method.field.build::<T>(config.kernel()?, &parameters),
     )
     .start_normal(config.particles, &mean, config.start_sd.unwrap_or(start.sd))
     .seed(config.seed)
@@ -68,7 +71,21 @@ fn run<T: Real>(config: &Config, arguments: &SampleArguments) -> Result<ExitCode
     if let Some(tolerance) = config.tolerance {
         sampler = sampler.tolerance(tolerance);
     }
+    if let Some(steps) = config.resample_every {
+        sampler = sampler.resample_every(steps);
+    }
+    if let Some(samples) = &mut samples {
+        sampler = sampler.observe(samples.observer());
+    }
     sampler.check()?;
+    let solve = method.field.solve_memory(&parameters, config.particles);
+    if solve > 0 && !arguments.quiet {
+        eprintln!(
+            "{} solves an N×N system at every velocity: {} MiB",
+            method.name,
+            (solve >> 20) + 1
+        );
+    }
     // Claimed only once the request is known to be sound, and before any work is done.
     let mut folder = RunFolder::create(out(config, arguments), arguments.force)?;
     if !arguments.quiet {
@@ -76,8 +93,9 @@ fn run<T: Real>(config: &Config, arguments: &SampleArguments) -> Result<ExitCode
     }
     let outcome = sampler.run()?;
 
-    let summary = Summary::new(config, &*model, &outcome);
-    files::write(&mut folder, config, &*model, &outcome, &trace, &summary)?;
+    let summary = Summary::new(config, &*model, &outcome, samples.as_ref());
+    let found = files::Found { outcome: &outcome, trace: &trace, samples: samples.as_ref() };
+    files::write(&mut folder, config, &*model, &found, &summary)?;
     let path = folder.commit()?;
     summary.print(&path, arguments.json)?;
     if outcome.ended == Ended::Interrupted {

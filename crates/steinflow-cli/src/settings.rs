@@ -65,6 +65,18 @@ pub struct Settings {
     /// U in the metric: `energy` = −log π, `log-density` = +log π as the paper prints it.
     #[arg(long, value_name = "SIGN", help_heading = "Method")]
     pub metric_sign: Option<String>,
+    /// Regulariser η of the Stein gradient estimator [default: 0.01].
+    #[arg(long, value_name = "ETA", help_heading = "Method")]
+    pub regulariser: Option<f64>,
+    /// Mebibytes that the N×N solve of gfsf and sge may take [default: 1024].
+    #[arg(long, value_name = "MIB", help_heading = "Method")]
+    pub solve_memory: Option<u64>,
+    /// Strength σ² of the independent noise of SPOS [default: 0.1].
+    #[arg(long, value_name = "S2", help_heading = "Method")]
+    pub noise_strength: Option<f64>,
+    /// Velocities before an exact sampler holds its bandwidth [default: a tenth of the steps].
+    #[arg(long, value_name = "COUNT", help_heading = "Method")]
+    pub adapt: Option<u64>,
 
     /// Profile of the kernel: `se` (squared exponential) or `imq` [default: se].
     #[arg(long, value_name = "NAME", help_heading = "Kernel")]
@@ -101,6 +113,15 @@ pub struct Settings {
     #[arg(long, value_name = "PHASE", help_heading = "Steps")]
     #[serde(default)]
     pub phase: Vec<PhaseSettings>,
+    /// Draw the auxiliary variables afresh every so many steps.
+    #[arg(long, value_name = "STEPS", help_heading = "Steps")]
+    pub resample_every: Option<u64>,
+    /// Collect samples of all particles from this step on, in samples.parquet.
+    #[arg(long, value_name = "STEP", help_heading = "Steps")]
+    pub collect_from: Option<u64>,
+    /// Collect at every so many steps [default: the steps between resamplings, or 1].
+    #[arg(long, value_name = "STEPS", help_heading = "Steps")]
+    pub collect_every: Option<u64>,
 
     /// Seed of every random number [default: 0].
     #[arg(long, value_name = "SEED", help_heading = "Run")]
@@ -261,6 +282,13 @@ impl Settings {
             budget,
             tolerance,
             trace_every,
+            regulariser,
+            solve_memory,
+            noise_strength,
+            adapt,
+            resample_every,
+            collect_from,
+            collect_every,
         );
         if self.phase.is_empty() {
             self.phase = other.phase;

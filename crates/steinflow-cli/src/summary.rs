@@ -6,7 +6,7 @@ use std::path::Path;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use steinflow::Real;
-use steinflow::run::{Ended, Outcome};
+use steinflow::run::{Ended, Outcome, Samples};
 use steinflow_models::Model;
 
 use crate::config::Config;
@@ -18,6 +18,8 @@ pub struct Summary {
     model: String,
     method: String,
     particles: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<usize>,
     steps: u64,
     ended: &'static str,
     gradients: u64,
@@ -49,8 +51,16 @@ struct PartRow {
 }
 
 impl Summary {
-    pub fn new<T: Real>(config: &Config, model: &dyn Model<T>, outcome: &Outcome<T>) -> Self {
-        let theta = outcome.theta();
+    /// Moments and shares are those of the collected samples where there are any, otherwise of the
+    /// last particles.
+    pub fn new<T: Real>(
+        config: &Config,
+        model: &dyn Model<T>,
+        outcome: &Outcome<T>,
+        samples: Option<&Samples<T>>,
+    ) -> Self {
+        let samples = samples.filter(|samples| !samples.steps().is_empty());
+        let theta = samples.map_or_else(|| outcome.theta(), Samples::theta);
         let count = theta.rows() as f64;
         let exact = model.exact_moments();
         let moments = model.parameter_names().into_iter().enumerate().map(|(j, name)| {
@@ -84,7 +94,8 @@ impl Summary {
             steinflow_version: env!("CARGO_PKG_VERSION"),
             model: config.model.clone(),
             method: config.method.clone(),
-            particles: theta.rows(),
+            particles: outcome.state.rows(),
+            samples: samples.map(|_| theta.rows()),
             steps: outcome.steps,
             ended: match outcome.ended {
                 Ended::Finished => "finished",
@@ -94,7 +105,7 @@ impl Summary {
             },
             gradients: outcome.gradients,
             seconds: outcome.elapsed.as_secs_f64(),
-            mean_log_density: log_density / count,
+            mean_log_density: log_density / outcome.log_density.len() as f64,
             moments: moments.collect(),
             parts: parts.unwrap_or_default(),
             frozen_particles: outcome.frozen.clone(),
@@ -120,6 +131,9 @@ impl Summary {
             self.gradients,
             self.seconds
         )?;
+        if let Some(samples) = self.samples {
+            writeln!(out, "{samples} samples collected; moments and shares are theirs")?;
+        }
         writeln!(out, "\n{}", self.moments_table())?;
         if !self.parts.is_empty() {
             writeln!(out, "\n{}", self.parts_table())?;
@@ -139,11 +153,14 @@ impl Summary {
         for (name, what) in [
             ("particles.png", "picture"),
             ("particles.parquet", "one row a particle"),
+            ("samples.parquet", "one row a collected sample"),
             ("trace.parquet", "the course of the run"),
             ("summary.json", "these numbers"),
             ("config.toml", "run it again: steinflow sample --config"),
         ] {
-            writeln!(out, "  {name:<18} {what}")?;
+            if name != "samples.parquet" || self.samples.is_some() {
+                writeln!(out, "  {name:<18} {what}")?;
+            }
         }
         Ok(())
     }

@@ -137,10 +137,13 @@ fn suggestion(nearest: Option<&str>) -> String {
 impl Error {
     /// A wrong request, as opposed to a run that failed while it was under way.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Setting { .. }
-            | Self::Unknown { .. }
-            | Self::Shape { .. }
-            | Self::TooMuchMemory { .. })
+        matches!(
+            self,
+            Self::Setting { .. }
+                | Self::Unknown { .. }
+                | Self::Shape { .. }
+                | Self::TooMuchMemory { .. }
+        )
     }
 
     /// A setting that cannot have the value it was given.

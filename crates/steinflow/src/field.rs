@@ -8,17 +8,20 @@
 //! | [`Diffusion`] | f | √(2A), independent |
 //! | [`Drift`] | f | none |
 //! | [`Stein`] | E[k f + M∇₂k] | none |
+//! | [`Lawgd`] | −M∇φ with −𝒜φ = ρ/π − 1, on a grid: d ≤ 2 | none |
 //! | [`LogRatio`] | M(∇log π + u), u an estimate of −∇log ρ: Blob, GFSD, GFSF | none |
 //! | [`ProductSpace`] | Stein's | √(2Ã), correlated between particles |
 
 mod diffusion;
 mod drift;
+mod lawgd;
 mod log_ratio;
 mod product_space;
 mod stein;
 
 pub use diffusion::Diffusion;
 pub use drift::Drift;
+pub use lawgd::Lawgd;
 pub use log_ratio::{Estimator, LogRatio};
 pub use product_space::ProductSpace;
 pub use stein::Stein;

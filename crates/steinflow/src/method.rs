@@ -3,9 +3,12 @@
 //! Names are what the command line and the Python package speak. Anything here can be put together
 //! by hand from [`crate::dynamics`] and [`crate::field`]; the catalogue has no privilege.
 
-use crate::dynamics::metric::EnergyMetric;
+mod parameters;
+
+pub use parameters::{Parameter, Parameters};
+
 use crate::dynamics::{Dynamics, Langevin, Riemannian, Sghmc, Sgnht, Sgrhmc, ThirdOrder};
-use crate::field::{Diffusion, Field, Stein};
+use crate::field::{Diffusion, Drift, Estimator, Field, LogRatio, ProductSpace, Stein};
 use crate::kernel::Kernel;
 use crate::{Error, Real, Result};
 
@@ -35,89 +38,38 @@ pub enum FieldKind {
     Stein,
     /// De-randomised, repulsion by A alone.
     SteinStarred,
-}
-
-/// A setting that only some dynamics have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parameter {
-    /// A.
-    Friction,
-    /// σ, standard deviation of the momentum.
-    Sigma,
-    /// μ, precision of the thermostat.
-    Mu,
-    /// γ, coupling of third-order dynamics.
-    Gamma,
-    /// σᵤ, standard deviation of the third-order variable.
-    SigmaU,
-    /// The metric G⁻¹.
-    Metric,
-}
-
-impl Parameter {
-    /// The name that flags and configs use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Friction => "friction",
-            Self::Sigma => "sigma",
-            Self::Mu => "mu",
-            Self::Gamma => "gamma",
-            Self::SigmaU => "sigma-u",
-            Self::Metric => "metric",
-        }
-    }
-}
-
-/// The values of all parameters; a dynamics takes those it has.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameters {
-    /// A.
-    pub friction: f64,
-    /// σ.
-    pub sigma: f64,
-    /// μ.
-    pub mu: f64,
-    /// γ.
-    pub gamma: f64,
-    /// σᵤ.
-    pub sigma_u: f64,
-    /// G⁻¹.
-    pub metric: EnergyMetric,
-}
-
-impl Default for Parameters {
-    fn default() -> Self {
-        let metric = EnergyMetric::default();
-        Self { friction: 1.0, sigma: 1.0, mu: 1.0, gamma: 1.0, sigma_u: 1.0, metric }
-    }
-}
-
-impl Parameters {
-    /// Checks that the parameters a dynamics has are in range.
-    pub fn validate(&self, kind: DynamicsKind) -> Result<()> {
-        for parameter in kind.parameters() {
-            let (value, may_be_zero) = match parameter {
-                Parameter::Friction => (self.friction, true),
-                Parameter::Sigma => (self.sigma, false),
-                Parameter::Mu => (self.mu, false),
-                Parameter::Gamma => (self.gamma, false),
-                Parameter::SigmaU => (self.sigma_u, false),
-                Parameter::Metric => (self.metric.scale, false),
-            };
-            let in_range = value > 0.0 || (may_be_zero && value == 0.0);
-            if !in_range || !value.is_finite() {
-                let bound = if may_be_zero { "zero or positive" } else { "positive" };
-                let remedy = format!("it must be {bound} and finite");
-                return Err(Error::setting(parameter.name(), value, remedy));
-            }
-        }
-        Ok(())
-    }
+    /// Blob estimate of ∇log ρ.
+    Blob,
+    /// Blob, repulsion by A alone.
+    BlobStarred,
+    /// Kernel density estimate of ∇log ρ.
+    Gfsd,
+    /// ∇log ρ from smoothed functions: K⁻¹B.
+    Gfsf,
+    /// Stein gradient estimator: (K + ηI)⁻¹B.
+    SteinGradient,
+    /// Stein with the correlated noise that makes it exact.
+    Product,
+    /// Stein with independent noise: biased.
+    Spos,
+    /// SPOS with correlated and independent noise: exact.
+    SposExact,
+    /// Drift alone: modes, not samples.
+    Drift,
 }
 
 impl DynamicsKind {
+    const ALL: [Self; 6] = [
+        Self::Langevin,
+        Self::Riemannian,
+        Self::Sghmc,
+        Self::Sgrhmc,
+        Self::Sgnht,
+        Self::ThirdOrder,
+    ];
+
     /// The parameters this dynamics has.
-    pub fn parameters(self) -> &'static [Parameter] {
+    fn parameters(self) -> &'static [Parameter] {
         use Parameter::{Friction, Gamma, Metric, Mu, Sigma, SigmaU};
         match self {
             Self::Langevin => &[],
@@ -129,9 +81,14 @@ impl DynamicsKind {
         }
     }
 
-    /// Whether there are auxiliary variables, and so something to split.
+    /// Whether there are auxiliary variables, and so something to split and to resample.
     pub fn has_momentum(self) -> bool {
         !matches!(self, Self::Langevin | Self::Riemannian)
+    }
+
+    /// Whether C depends on the state, for which there is no product-space noise.
+    fn curl_varies(self) -> bool {
+        matches!(self, Self::Sgrhmc | Self::Sgnht)
     }
 
     /// The dynamics with these parameters.
@@ -153,8 +110,20 @@ impl DynamicsKind {
         }
     }
 
+    /// The name of its diffusion.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Langevin => "ld",
+            Self::Riemannian => "sgrld",
+            Self::Sghmc => "sghmc",
+            Self::Sgrhmc => "sgrhmc",
+            Self::Sgnht => "sgnht",
+            Self::ThirdOrder => "third-order",
+        }
+    }
+
     /// f, in the paper's symbols.
-    fn drift(self) -> &'static str {
+    pub fn drift(self) -> &'static str {
         match self {
             Self::Langevin => "f = ∇log π",
             Self::Riemannian => "f = G⁻¹∇log π + ∇·G⁻¹",
@@ -164,47 +133,209 @@ impl DynamicsKind {
             Self::ThirdOrder => "θ' = r/σ², r' = ∇log π + γu/σᵤ², u' = −γr/σ² − A u/σᵤ²",
         }
     }
+
+    fn reference(self) -> &'static str {
+        match self {
+            Self::Langevin => "Welling & Teh 2011",
+            Self::Riemannian => "Girolami & Calderhead 2011",
+            Self::Sghmc => "Chen, Fox & Guestrin 2014",
+            Self::Sgrhmc => "Ma, Chen & Fox 2015",
+            Self::Sgnht => "Ding et al. 2014",
+            Self::ThirdOrder => "Mou et al. 2021",
+        }
+    }
 }
 
 impl FieldKind {
+    /// The fields that go with any dynamics, in the order they are listed.
+    const OVER_ANY: [Self; 9] = [
+        Self::Diffusion,
+        Self::Stein,
+        Self::SteinStarred,
+        Self::Blob,
+        Self::BlobStarred,
+        Self::Gfsd,
+        Self::Gfsf,
+        Self::SteinGradient,
+        Self::Product,
+    ];
+
     /// Whether particles feel each other, through a kernel.
     pub fn interacts(self) -> bool {
-        self != Self::Diffusion
+        !matches!(self, Self::Diffusion | Self::Drift)
+    }
+
+    /// Whether there is noise.
+    pub fn is_random(self) -> bool {
+        matches!(self, Self::Diffusion | Self::Product | Self::Spos | Self::SposExact)
+    }
+
+    fn parameters(self) -> &'static [Parameter] {
+        use Parameter::{Adapt, NoiseStrength, Regulariser, SolveMemory};
+        match self {
+            Self::Gfsf => &[SolveMemory],
+            Self::SteinGradient => &[Regulariser, SolveMemory],
+            Self::Product => &[Adapt],
+            Self::Spos => &[NoiseStrength],
+            Self::SposExact => &[NoiseStrength, Adapt],
+            _ => &[],
+        }
+    }
+
+    /// How −∇log ρ is estimated, by the fields that do.
+    fn estimator(self, parameters: &Parameters) -> Option<Estimator> {
+        let memory_limit = parameters.solve_memory;
+        match self {
+            Self::Blob | Self::BlobStarred => Some(Estimator::Blob),
+            Self::Gfsd => Some(Estimator::KernelDensity),
+            Self::Gfsf => Some(Estimator::SteinGradient { regulariser: 0.0, memory_limit }),
+            Self::SteinGradient => {
+                let regulariser = parameters.regulariser;
+                Some(Estimator::SteinGradient { regulariser, memory_limit })
+            }
+            _ => None,
+        }
+    }
+
+    /// What an N×N solve of the field takes, in bytes; 0 where there is none.
+    pub fn solve_memory(self, parameters: &Parameters, particles: usize) -> u64 {
+        self.estimator(parameters).map_or(0, |estimator| estimator.memory(particles))
     }
 
     /// The field, with a kernel if it interacts.
-    pub fn build<T: Real>(self, kernel: Kernel) -> Box<dyn Field<T>> {
+    pub fn build<T: Real>(self, kernel: Kernel, parameters: &Parameters) -> Box<dyn Field<T>> {
+        let &Parameters { noise_strength, adapt, .. } = parameters;
+        if let Some(estimator) = self.estimator(parameters) {
+            return Box::new(match self {
+                Self::BlobStarred => LogRatio::starred(kernel, estimator),
+                _ => LogRatio::new(kernel, estimator),
+            });
+        }
         match self {
             Self::Diffusion => Box::new(Diffusion),
-            Self::Stein => Box::new(Stein::new(kernel)),
             Self::SteinStarred => Box::new(Stein::starred(kernel)),
+            Self::Product => Box::new(ProductSpace::new(kernel, adapt)),
+            Self::Spos => Box::new(ProductSpace::spos(kernel, noise_strength)),
+            Self::SposExact => Box::new(ProductSpace::spos_exact(kernel, noise_strength, adapt)),
+            Self::Drift => Box::new(Drift),
+            _ => Box::new(Stein::new(kernel)),
         }
     }
 
     /// How f becomes a motion.
-    fn formula(self) -> &'static str {
+    pub fn formula(self) -> &'static str {
         match self {
             Self::Diffusion => "dz = f dt + √(2A) dW",
             Self::Stein => "v = E[k f + (A + C)∇₂k]",
             Self::SteinStarred => "v = E[k f + A∇₂k]",
+            Self::Blob => "v = (A + C)(∇log π + u), u = Σⱼ∇₂k (1/κᵢ + 1/κⱼ)",
+            Self::BlobStarred => "v = (A + C)∇log π + ∇·C + A u, u = Σⱼ∇₂k (1/κᵢ + 1/κⱼ)",
+            Self::Gfsd => "v = (A + C)(∇log π + u), u = Σⱼ∇₂k/κᵢ",
+            Self::Gfsf => "v = (A + C)(∇log π + u), u = K⁻¹Σⱼ∇₂k",
+            Self::SteinGradient => "v = (A + C)(∇log π + u), u = (K + ηI)⁻¹Σⱼ∇₂k",
+            Self::Product => "dz = E[k f + (A + C)∇₂k] dt + √(2Ã) dW, Ãᵢⱼ = kᵢⱼ(Aᵢ + Aⱼ)/2N",
+            Self::Spos => "dz = (E[k f + ∇₂k] + σ²f) dt + √(2σ²) dW",
+            Self::SposExact => "dz = (E[k f + ∇₂k] + σ²f) dt + √(2K/N + 2σ²) dW",
+            Self::Drift => "dz = f dt",
+        }
+    }
+
+    /// A heading for the methods of this field.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Diffusion => "Diffusions: independent chains with noise",
+            Self::Stein => "Stein (GSVGD): deterministic, interacting",
+            Self::SteinStarred => "Stein*: repulsion by A only; the particles never stop",
+            Self::Blob => "Blob: deterministic, interacting",
+            Self::BlobStarred => "Blob*: repulsion by A only; the particles never stop",
+            Self::Gfsd => "GFSD: smoothed density",
+            Self::Gfsf => "GFSF: smoothed functions, one N×N solve per velocity",
+            Self::SteinGradient => "Stein gradient estimator: GFSF with a regulariser",
+            Self::Product => "Product space: Stein with the noise that makes it exact for every N",
+            Self::Spos => "SPOS: Stein with independent noise; biased",
+            Self::SposExact => "SPOS, corrected: exact for every N",
+            Self::Drift => "Deep ensembles: independent descents to modes, not samples",
+        }
+    }
+
+    fn reference(self) -> &'static str {
+        match self {
+            Self::Blob | Self::BlobStarred => "Chen et al. 2018, Liu et al. 2019",
+            Self::Gfsd | Self::Gfsf => "Liu et al. 2019",
+            Self::SteinGradient => "Li & Turner 2018",
+            Self::Spos => "Zhang et al. 2020",
+            Self::Drift => "Lakshminarayanan et al. 2017",
+            _ => "Shen, Heinonen & Kaski 2021",
         }
     }
 }
 
 /// A sampler with a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Method {
     /// The name.
-    pub name: &'static str,
+    pub name: String,
     /// (A, C).
     pub dynamics: DynamicsKind,
     /// The field.
     pub field: FieldKind,
-    /// Where it comes from.
-    pub reference: &'static str,
 }
 
 impl Method {
+    fn new(dynamics: DynamicsKind, field: FieldKind) -> Self {
+        let base = dynamics.name();
+        let name = match (dynamics, field) {
+            (_, FieldKind::Diffusion) => base.to_owned(),
+            (DynamicsKind::Langevin, FieldKind::Stein) => "svgd".to_owned(),
+            (DynamicsKind::Riemannian, FieldKind::Stein) => "rsvgd".to_owned(),
+            (DynamicsKind::Langevin, FieldKind::Product) => "svgd-product".to_owned(),
+            (DynamicsKind::Riemannian, FieldKind::Product) => "rsvgd-product".to_owned(),
+            (_, FieldKind::Spos) => "spos".to_owned(),
+            (_, FieldKind::SposExact) => "spos-exact".to_owned(),
+            (_, FieldKind::Drift) => "de".to_owned(),
+            _ => {
+                let suffix = match field {
+                    FieldKind::Stein => "stein",
+                    FieldKind::SteinStarred => "stein-alt",
+                    FieldKind::Blob => "blob",
+                    FieldKind::BlobStarred => "blob-alt",
+                    FieldKind::Gfsd => "gfsd",
+                    FieldKind::Gfsf => "gfsf",
+                    FieldKind::SteinGradient => "sge",
+                    _ => "product",
+                };
+                match dynamics {
+                    DynamicsKind::Langevin => suffix.to_owned(),
+                    _ => format!("{base}-{suffix}"),
+                }
+            }
+        };
+        Self { name, dynamics, field }
+    }
+
+    /// All methods, field by field.
+    pub fn all() -> Vec<Self> {
+        use FieldKind::{BlobStarred, Drift, Product, Spos, SposExact, SteinStarred};
+        let mut all = Vec::new();
+        for field in FieldKind::OVER_ANY {
+            for dynamics in DynamicsKind::ALL {
+                let has_curl = dynamics.has_momentum();
+                let fits = match field {
+                    // Without a curl the starred variant is the plain one.
+                    SteinStarred | BlobStarred => has_curl,
+                    Product => !dynamics.curl_varies(),
+                    _ => true,
+                };
+                if fits {
+                    all.push(Self::new(dynamics, field));
+                }
+            }
+        }
+        all.extend([Spos, SposExact].map(|field| Self::new(DynamicsKind::Langevin, field)));
+        all.push(Self::new(DynamicsKind::Sghmc, Drift));
+        all
+    }
+
     /// Finds a method by its name; an unknown name gets the nearest one suggested.
     ///
     /// ```
@@ -215,11 +346,26 @@ impl Method {
     /// # Ok::<(), steinflow::Error>(())
     /// ```
     pub fn named(name: &str) -> Result<Self> {
-        METHODS
-            .iter()
-            .find(|method| method.name == name)
-            .copied()
-            .ok_or_else(|| Error::unknown("method", name, METHODS.iter().map(|m| m.name)))
+        let all = Self::all();
+        match all.iter().find(|method| method.name == name) {
+            Some(method) => Ok(method.clone()),
+            None => Err(Error::unknown("method", name, all.iter().map(|m| m.name.as_str()))),
+        }
+    }
+
+    /// The parameters it has: its dynamics', then its field's.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        [self.dynamics.parameters(), self.field.parameters()].concat()
+    }
+
+    /// Where it comes from.
+    pub fn reference(&self) -> &'static str {
+        match (self.dynamics, self.field) {
+            (_, FieldKind::Diffusion) => self.dynamics.reference(),
+            (DynamicsKind::Langevin, FieldKind::Stein) => "Liu & Wang 2016",
+            (DynamicsKind::Riemannian, FieldKind::Stein) => "Liu & Zhu 2018",
+            _ => self.field.reference(),
+        }
     }
 
     /// The method in the paper's symbols.
@@ -227,34 +373,3 @@ impl Method {
         format!("{};  {}", self.field.formula(), self.dynamics.drift())
     }
 }
-
-const fn method(
-    name: &'static str,
-    dynamics: DynamicsKind,
-    field: FieldKind,
-    reference: &'static str,
-) -> Method {
-    Method { name, dynamics, field, reference }
-}
-
-const THIS_PAPER: &str = "Shen, Heinonen & Kaski 2021";
-
-/// All methods.
-pub const METHODS: &[Method] = &[
-    method("ld", DynamicsKind::Langevin, FieldKind::Diffusion, "Welling & Teh 2011"),
-    method("sgrld", DynamicsKind::Riemannian, FieldKind::Diffusion, "Girolami & Calderhead 2011"),
-    method("sghmc", DynamicsKind::Sghmc, FieldKind::Diffusion, "Chen, Fox & Guestrin 2014"),
-    method("sgrhmc", DynamicsKind::Sgrhmc, FieldKind::Diffusion, "Ma, Chen & Fox 2015"),
-    method("sgnht", DynamicsKind::Sgnht, FieldKind::Diffusion, "Ding et al. 2014"),
-    method("third-order", DynamicsKind::ThirdOrder, FieldKind::Diffusion, "Mou et al. 2021"),
-    method("svgd", DynamicsKind::Langevin, FieldKind::Stein, "Liu & Wang 2016"),
-    method("rsvgd", DynamicsKind::Riemannian, FieldKind::Stein, "Liu & Zhu 2018"),
-    method("sghmc-stein", DynamicsKind::Sghmc, FieldKind::Stein, THIS_PAPER),
-    method("sgrhmc-stein", DynamicsKind::Sgrhmc, FieldKind::Stein, THIS_PAPER),
-    method("sgnht-stein", DynamicsKind::Sgnht, FieldKind::Stein, THIS_PAPER),
-    method("third-order-stein", DynamicsKind::ThirdOrder, FieldKind::Stein, THIS_PAPER),
-    method("sghmc-stein-alt", DynamicsKind::Sghmc, FieldKind::SteinStarred, THIS_PAPER),
-    method("sgrhmc-stein-alt", DynamicsKind::Sgrhmc, FieldKind::SteinStarred, THIS_PAPER),
-    method("sgnht-stein-alt", DynamicsKind::Sgnht, FieldKind::SteinStarred, THIS_PAPER),
-    method("third-order-stein-alt", DynamicsKind::ThirdOrder, FieldKind::SteinStarred, THIS_PAPER),
-];

@@ -1,8 +1,10 @@
 //! The loop: phases of steps, observers, stop rules, interrupts, and what to do with a NaN.
 
+mod collect;
 mod observer;
 mod trace;
 
+pub use collect::Samples;
 pub use observer::{Observer, Snapshot};
 pub use trace::{Trace, TraceRow};
 
@@ -130,6 +132,7 @@ pub struct Sampler<'a, T: Real> {
     budget: Option<Duration>,
     tolerance: Option<f64>,
     interrupt: Option<Arc<AtomicBool>>,
+    resample_every: Option<u64>,
 }
 
 impl<'a, T: Real> Sampler<'a, T> {
@@ -153,6 +156,7 @@ impl<'a, T: Real> Sampler<'a, T> {
             budget: None,
             tolerance: None,
             interrupt: None,
+            resample_every: None,
         }
     }
 
@@ -197,6 +201,12 @@ impl<'a, T: Real> Sampler<'a, T> {
         self
     }
 
+    /// Draws all auxiliary variables afresh from their Gaussians after every `steps` steps.
+    pub fn resample_every(mut self, steps: u64) -> Self {
+        self.resample_every = Some(steps);
+        self
+    }
+
     /// What to do with non-finite numbers.
     pub fn on_non_finite(mut self, policy: NonFinitePolicy) -> Self {
         self.policy = policy;
@@ -234,6 +244,17 @@ impl<'a, T: Real> Sampler<'a, T> {
         for phase in &self.phases {
             phase.integrator.validate(&structure, self.field.is_random())?;
             phase.step_size.validate(phase.steps)?;
+        }
+        if let Some(steps) = self.resample_every {
+            if steps == 0 {
+                let remedy = "resample every 1 or more steps, or leave it out";
+                return Err(Error::setting("steps between resamplings", 0, remedy));
+            }
+            if structure.blocks() == 1 {
+                let remedy = "these dynamics have no auxiliary variable to draw afresh; take one \
+                              with momentum, such as sghmc";
+                return Err(Error::setting("steps between resamplings", steps, remedy));
+            }
         }
         match self.tolerance {
             Some(tolerance) if !(tolerance >= 0.0) => {
@@ -277,6 +298,9 @@ impl<'a, T: Real> Sampler<'a, T> {
                     break 'phases;
                 }
                 run.step(&mut *phase.integrator, phase.step_size.at(k, phase.steps), self.policy)?;
+                if self.resample_every.is_some_and(|every| run.step.is_multiple_of(every)) {
+                    run.system.resample_auxiliaries(run.step);
+                }
                 ended = run.show(Some(run.system.velocity_norm()))?;
                 if ended.is_none()
                     && self.tolerance.is_some_and(|t| run.system.velocity_norm() <= t)

@@ -73,16 +73,9 @@ impl<'a, T: Real> System<'a, T> {
         field.validate(blocks, count)?;
         let mut state = Matrix::zeros(count, blocks * dim);
         for i in 0..count {
-            let (own, auxiliary) = state.row_mut(i).split_at_mut(dim);
-            own.copy_from_slice(theta.row(i));
-            let mut generator = stream(seed, Purpose::Auxiliary, 0, i as u64);
-            for (values, law) in auxiliary.chunks_exact_mut(dim).zip(structure.auxiliaries()) {
-                fill_standard_normal(&mut generator, values);
-                for x in values {
-                    *x = T::of(law.mean) + T::of(law.variance.sqrt()) * *x;
-                }
-            }
+            state.row_mut(i)[..dim].copy_from_slice(theta.row(i));
         }
+        draw_auxiliaries(&mut state, &structure, seed, 0);
         let operator = Operator::new(&structure);
         let width = operator.width();
         Ok(Self {
@@ -114,6 +107,13 @@ impl<'a, T: Real> System<'a, T> {
             step_size: 0.0,
             structure,
         })
+    }
+
+    /// Draws the auxiliary variables afresh from their Gaussians; `index` names the draw, and 0 is
+    /// that of the start.
+    pub fn resample_auxiliaries(&mut self, index: u64) {
+        draw_auxiliaries(&mut self.at.state, &self.structure, self.seed, index);
+        self.locals_are_current = false;
     }
 
     /// Takes `size` rows of the target's data at a time, new ones after every move of θ.
@@ -430,6 +430,20 @@ impl<'a, T: Real> System<'a, T> {
     /// Gives up the particles.
     pub(crate) fn into_state(self) -> (Matrix<T>, Vec<T>, Structure) {
         (self.at.state, self.at.log_density, self.structure)
+    }
+}
+
+fn draw_auxiliaries<T: Real>(state: &mut Matrix<T>, structure: &Structure, seed: u64, index: u64) {
+    let dim = structure.dim();
+    for i in 0..state.rows() {
+        let mut generator = stream(seed, Purpose::Auxiliary, index, i as u64);
+        let blocks = state.row_mut(i)[dim..].chunks_exact_mut(dim);
+        for (values, law) in blocks.zip(structure.auxiliaries()) {
+            fill_standard_normal(&mut generator, values);
+            for x in values {
+                *x = T::of(law.mean) + T::of(law.variance.sqrt()) * *x;
+            }
+        }
     }
 }
 

@@ -43,7 +43,7 @@ fn moments(method: &str, settings: &Settings) -> [(f64, f64); 2] {
     let mut sampler = Sampler::new(
         common::gaussian::<f64>(MEAN.to_vec(), precision),
         method.dynamics.build(&parameters),
-        method.field.build(Kernel::default()),
+        method.field.build(Kernel::default(), &parameters),
     )
     .start_normal(settings.particles, &[0.0, 0.0], 1.0)
     .seed(1)

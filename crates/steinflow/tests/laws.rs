@@ -4,14 +4,12 @@ mod common;
 
 use common::{dynamics, gaussian, golden, tri_crescent};
 use proptest::prelude::*;
-use rand_distr::{Distribution, Gamma, StandardNormal};
 use steinflow::dynamics::metric::{EnergyMetric, Shape};
 use steinflow::dynamics::{
     Block, Dynamics, Langevin, Metric, Point, R, Riemannian, Sgnht, Sgrhmc, Structure, THETA,
 };
 use steinflow::field::{Diffusion, Field, Stein};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
-use steinflow::random::{Purpose, stream};
 use steinflow::testing::{
     check_diffusion, check_divergence, check_score, check_stein_identity, check_structure,
     dense_velocity, random_states,
@@ -127,24 +125,9 @@ impl<D: Dynamics<f64>> Dynamics<f64> for WithoutDivergence<D> {
     }
 }
 
-/// Exact draws from the tri-crescent: x⁴/10 ~ Gamma(¼, 1), 4(y − zᵢ) − x² ~ N(0, 1).
-fn exact_tri_crescent(count: usize) -> Matrix<f64> {
-    let mut theta = Matrix::zeros(count, 2);
-    for i in 0..count {
-        let mut generator = stream(5, Purpose::Exact, 0, i as u64);
-        let quartic: f64 = Gamma::new(0.25, 1.0).unwrap().sample(&mut generator);
-        let sign: f64 = StandardNormal.sample(&mut generator);
-        let noise: f64 = StandardNormal.sample(&mut generator);
-        let x = (10.0 * quartic).powf(0.25) * sign.signum();
-        let z = [-2.0, 0.0, 2.0][i % 3];
-        theta.row_mut(i).copy_from_slice(&[x, z + (x * x + noise) / 4.0]);
-    }
-    theta
-}
-
 #[test]
 fn stein_identity_holds_and_breaks_without_the_divergence() {
-    let (target, theta) = (tri_crescent::<f64>(), exact_tri_crescent(100_000));
+    let (target, theta) = (tri_crescent::<f64>(), common::exact_tri_crescent(100_000, 5));
     let places = [[0.4, 0.3, -0.5, 0.2, 0.6, 0.9], [2.0, 0.8, 0.0, 0.1, 0.8, 1.1]];
     for (name, dynamics) in all_dynamics() {
         for z in &places {

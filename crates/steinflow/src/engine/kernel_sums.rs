@@ -91,9 +91,7 @@ pub fn kernel_matrix<T: Real>(radial: Radial, groups: &[Matrix<T>]) -> Matrix<f6
             });
             *entry = match radial {
                 Radial::SquaredExponential => (-squares.sum::<f64>()).exp(),
-                Radial::InverseMultiquadric => {
-                    squares.map(|q| (1.0 + q).sqrt().recip()).product()
-                }
+                Radial::InverseMultiquadric => squares.map(|q| (1.0 + q).sqrt().recip()).product(),
             };
         }
     });

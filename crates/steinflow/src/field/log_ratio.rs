@@ -111,18 +111,27 @@ impl LogRatio {
 }
 
 /// Solves K x = rhs for a positive definite K.
+///
+/// Kernel matrices of distinct particles are positive definite, but soon singular to working
+/// precision; then 1e-10 is added to the diagonal. Particles that coincide are an error: K has no
+/// inverse at all.
 fn solve<T: Real>(matrix: &Matrix<f64>, rhs: &Matrix<T>, regulariser: f64) -> Result<Matrix<T>> {
+    const SMALLEST_PIVOT: f64 = 1e-6;
+    const JITTER: f64 = 1e-10;
     let (n, cols) = (rhs.rows(), rhs.cols());
-    let view = faer::MatRef::from_row_major_slice(matrix.as_slice(), n, n);
-    let singular = |_| Error::SingularKernel { particles: n, regulariser };
-    let factor = view.llt(faer::Side::Lower).map_err(singular)?;
-    let solution = factor.solve(faer::Mat::from_fn(n, cols, |i, j| rhs.row(i)[j].as_f64()));
-    // Rounding can carry a factorisation of a singular matrix to its end.
-    let pivot = |i: usize| factor.L()[(i, i)];
-    let smallest = (0..n).map(pivot).fold(f64::INFINITY, f64::min);
-    if !(smallest > 1e-7) {
+    let coincide = (0..n).any(|i| matrix.row(i)[..i].iter().any(|&k| k >= 1.0));
+    if coincide && regulariser == 0.0 {
         return Err(Error::SingularKernel { particles: n, regulariser });
     }
+    let factor = |jitter: f64| {
+        let shifted = |i: usize, j: usize| matrix.row(i)[j] + if i == j { jitter } else { 0.0 };
+        faer::Mat::from_fn(n, n, shifted).llt(faer::Side::Lower).ok()
+    };
+    let accurate = factor(0.0)
+        .filter(|factor| (0..n).all(|i| factor.L()[(i, i)] > SMALLEST_PIVOT))
+        .or_else(|| factor(JITTER));
+    let factor = accurate.ok_or(Error::SingularKernel { particles: n, regulariser })?;
+    let solution = factor.solve(faer::Mat::from_fn(n, cols, |i, j| rhs.row(i)[j].as_f64()));
     Ok(Matrix::from_fn(n, cols, |i, j| T::of(solution[(i, j)])))
 }
 

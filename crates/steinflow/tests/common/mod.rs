@@ -1,9 +1,12 @@
 //! What several test files share: reference vectors, small targets, catalogue of dynamics.
 #![allow(dead_code)]
 
+use rand::Rng as _;
+use rand_distr::{Distribution, Gamma, StandardNormal};
 use serde_json::Value;
 use steinflow::dynamics::metric::{EnergyMetric, EnergySign};
 use steinflow::dynamics::{Dynamics, Langevin, Riemannian, Sghmc, Sgnht, Sgrhmc, ThirdOrder};
+use steinflow::random::{Purpose, stream};
 use steinflow::target::PerParticle;
 use steinflow::{LogDensity, Matrix, Real};
 
@@ -114,4 +117,19 @@ pub fn relative_error<T: Real>(found: &Matrix<T>, expected: &Matrix<f64>) -> f64
     let pairs = found.as_slice().iter().zip(expected.as_slice());
     let difference = pairs.map(|(a, b)| (a.as_f64() - b).abs()).fold(0.0, f64::max);
     difference / expected.as_slice().iter().map(|b| b.abs()).fold(0.0, f64::max)
+}
+
+/// Exact draws from the tri-crescent: x⁴/10 ~ Gamma(¼, 1), 4(y − zᵢ) − x² ~ N(0, 1).
+pub fn exact_tri_crescent(count: usize, seed: u64) -> Matrix<f64> {
+    let mut theta = Matrix::zeros(count, 2);
+    for i in 0..count {
+        let mut generator = stream(seed, Purpose::Exact, 0, i as u64);
+        let quartic: f64 = Gamma::new(0.25, 1.0).unwrap().sample(&mut generator);
+        let sign: f64 = StandardNormal.sample(&mut generator);
+        let noise: f64 = StandardNormal.sample(&mut generator);
+        let x = (10.0 * quartic).powf(0.25) * sign.signum();
+        let z = [-2.0, 0.0, 2.0][(generator.next_u64() % 3) as usize];
+        theta.row_mut(i).copy_from_slice(&[x, z + (x * x + noise) / 4.0]);
+    }
+    theta
 }
