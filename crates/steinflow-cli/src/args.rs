@@ -29,6 +29,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run a sampler on a model and write a run folder.
     Sample(Box<SampleArguments>),
+    /// Make a table of the project's experiments again.
+    Reproduce(ReproduceArguments),
     /// List the samplers: name, formula, settings, reference.
     Methods(ListArguments),
     /// List the models: name, density, reference.
@@ -39,6 +41,27 @@ impl Default for Command {
     fn default() -> Self {
         Self::Sample(Box::default())
     }
+}
+
+#[derive(Args, Debug)]
+pub struct ReproduceArguments {
+    /// Which experiment.
+    pub experiment: Experiment,
+    /// Where to put the table, its raw numbers and the settings.
+    #[arg(long, value_name = "DIR", default_value = "runs/reproduce")]
+    pub out: PathBuf,
+    /// Replace the folder if it exists.
+    #[arg(long)]
+    pub force: bool,
+    /// A small part of the experiment, in seconds.
+    #[arg(long)]
+    pub quick: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Experiment {
+    /// How much of the variance of N(0, I) each method keeps, by dimension.
+    Collapse,
 }
 
 #[derive(Args, Debug)]

@@ -22,7 +22,7 @@ pub fn methods(as_json: bool) -> Result<ExitCode> {
                     "name": method.name,
                     "formula": method.formula(),
                     "parameters": parameters(method),
-                    "interacting": method.field.interacts(),
+                    "kernel": method.field.has_kernel(),
                     "random": method.field.is_random(),
                     "reference": method.reference(),
                 })

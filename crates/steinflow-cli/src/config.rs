@@ -9,10 +9,11 @@ use steinflow::integrator::{
 };
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Parameters};
-use steinflow::run::NonFinitePolicy;
+use steinflow::run::{NonFinitePolicy, Samples};
 use steinflow::{Error as LibraryError, Real};
 use steinflow_models::ModelSpec;
 
+use crate::curvature;
 use crate::error::{Error, Result};
 use crate::settings::{PhaseSettings, Settings};
 
@@ -31,10 +32,8 @@ pub struct Config {
     pub kernel: Option<KernelOptions>,
     pub seed: u64,
     pub precision: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub start_mean: Vec<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub start_sd: Option<f64>,
+    pub start_sd: f64,
     pub non_finite: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
@@ -96,6 +95,10 @@ pub struct MethodOptions {
     pub noise_strength: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adapt: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cells: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smoothing: Option<f64>,
 }
 
 /// The kernel of a method whose particles interact.
@@ -125,17 +128,38 @@ fn toy_phases() -> Vec<PhaseSettings> {
 }
 
 impl Config {
-    /// Fills in what was not set and checks that the parts fit each other.
-    pub fn resolve(settings: Settings) -> Result<Self> {
+    /// Fills in what was not set, with the model's help, and checks that the parts fit.
+    pub fn resolve(mut settings: Settings) -> Result<Self> {
         let model = settings.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
         let on_toy = model == DEFAULT_MODEL;
         let default_method = if on_toy { "sgrhmc-stein" } else { "sghmc-stein" };
         let method = Method::named(settings.method.as_deref().unwrap_or(default_method))?;
 
+        check_fit(&settings, &method)?;
+        let kernel = resolve_kernel(&settings, &method, needs_data(&model))?;
+        // A config must mean the same from any folder.
+        if let Some(data) = &settings.data
+            && let Ok(absolute) = std::path::absolute(data)
+        {
+            settings.data = Some(absolute);
+        }
+        record_model_defaults(&mut settings, &model);
+        let target = steinflow_models::build::<f64>(&model_spec(&model, &settings))?;
+        let start = target.start();
+        let start_sd = settings.start_sd.unwrap_or(start.sd);
+        let start_mean = match settings.start_mean[..] {
+            [] => start.mean,
+            [everywhere] => vec![everywhere; target.dim()],
+            _ => std::mem::take(&mut settings.start_mean),
+        };
+        let sharpness = || -> Result<f64> {
+            let sound = start_mean.len() == target.dim() && start_sd >= 0.0;
+            Ok(if sound { curvature::at_start(&*target, &start_mean, start_sd)? } else { 1.0 })
+        };
+
         let sigma = settings.sigma.unwrap_or(1.0);
-        let phase = resolve_phases(&settings, &method, sigma, on_toy)?;
+        let phase = resolve_phases(&settings, &method, sigma, on_toy, sharpness)?;
         let parameters = resolve_parameters(&settings, &method, &phase)?;
-        let kernel = resolve_kernel(&settings, &method)?;
         let collect_every = resolve_collection(&settings)?;
         let total: u64 = phase.iter().map(|phase| phase.steps).sum();
         for (name, value) in [("budget", settings.budget), ("tolerance", settings.tolerance)] {
@@ -167,8 +191,8 @@ impl Config {
             kernel,
             seed: settings.seed.unwrap_or(0),
             precision: settings.precision.unwrap_or_else(|| "f64".to_owned()),
-            start_mean: settings.start_mean,
-            start_sd: settings.start_sd,
+            start_mean,
+            start_sd,
             non_finite: settings.non_finite.unwrap_or_else(|| "stop".to_owned()),
             budget: settings.budget,
             tolerance: settings.tolerance,
@@ -222,7 +246,8 @@ impl Config {
             solve_memory: own.solve_memory.map_or(default.solve_memory, |mib| mib << 20),
             noise_strength: own.noise_strength.unwrap_or(default.noise_strength),
             adapt: own.adapt.unwrap_or(default.adapt),
-            cells: None,
+            cells: own.cells,
+            smoothing: own.smoothing,
         }
     }
 
@@ -267,7 +292,8 @@ impl Config {
     }
 
     pub fn budget(&self) -> Option<Duration> {
-        self.budget.map(Duration::from_secs_f64)
+        // A budget beyond what a Duration holds is no budget.
+        self.budget.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 
     /// The integrators and schedules of the phases.
@@ -280,8 +306,38 @@ impl Config {
             .collect()
     }
 
+    /// Where samples are collected, if they are.
+    pub fn samples<T: Real>(&self) -> Option<Samples<T>> {
+        self.collect_from.map(|from| Samples::new(from, self.collect_every.unwrap_or(1)))
+    }
+
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a config has only what TOML can say")
+    }
+}
+
+fn needs_data(model: &str) -> bool {
+    steinflow_models::catalogue().iter().any(|info| info.name == model && info.needs_data)
+}
+
+fn model_spec(model: &str, settings: &Settings) -> ModelSpec {
+    ModelSpec {
+        name: model.to_owned(),
+        dim: settings.dim,
+        data: settings.data.clone(),
+        target: settings.target.clone(),
+        prior_sd: settings.prior_sd,
+        noise_sd: settings.noise_sd,
+    }
+}
+
+/// Writes down what a regression would assume, so that the config says it.
+fn record_model_defaults(settings: &mut Settings, model: &str) {
+    if needs_data(model) {
+        settings.prior_sd.get_or_insert(steinflow_models::regression::DEFAULT_PRIOR_SD);
+        if model == "linear-regression" {
+            settings.noise_sd.get_or_insert(steinflow_models::regression::DEFAULT_NOISE_SD);
+        }
     }
 }
 
@@ -290,6 +346,7 @@ fn resolve_phases(
     method: &Method,
     sigma: f64,
     on_toy: bool,
+    sharpness: impl FnOnce() -> Result<f64>,
 ) -> Result<Vec<PhaseSettings>> {
     let given = [
         ("steps", settings.steps.is_some()),
@@ -326,7 +383,7 @@ fn resolve_phases(
             }
             if momentum { (sigma * eta.sqrt()).to_string() } else { eta.to_string() }
         }
-        (None, None) => default_step_size(method).to_owned(),
+        (None, None) => default_step_size(method, sigma, sharpness()?).to_string(),
     };
     let default_integrator = if momentum { "splitting" } else { "euler" };
     let phase = PhaseSettings {
@@ -339,25 +396,35 @@ fn resolve_phases(
     Ok(vec![phase])
 }
 
-/// A step size that is safe on densities with unit scale.
-fn default_step_size(method: &Method) -> &'static str {
+/// A step size for a target whose sharpest direction has curvature L: a fraction of 1/L for
+/// first-order flows, of σ/√L with momentum, and never more than suits a density of unit scale.
+fn default_step_size(method: &Method, sigma: f64, sharpness: f64) -> f64 {
     // Where the score is averaged over neighbours, motion is slower and bears longer steps.
     let averaged =
         matches!(method.field, FieldKind::Stein | FieldKind::SteinStarred | FieldKind::Product);
-    match (method.dynamics, averaged) {
-        (DynamicsKind::Langevin, false) => "0.01",
-        (DynamicsKind::Riemannian, true) => "0.05",
-        (DynamicsKind::Riemannian, false) => "0.005",
-        (_, true) => "0.1",
-        (_, false) => "0.05",
+    if method.field == FieldKind::Lawgd {
+        // Every perturbation decays at rate 1, whatever the target.
+        return 0.1;
     }
+    let (most, fraction) = match (method.dynamics, averaged) {
+        (DynamicsKind::Langevin, true) => (0.1, 1.0),
+        (DynamicsKind::Langevin, false) => (0.01, 0.2),
+        (DynamicsKind::Riemannian, true) => (0.05, 0.1),
+        (DynamicsKind::Riemannian, false) => (0.005, 0.02),
+        (_, true) => (0.1, 1.0),
+        (_, false) => (0.05, 0.3),
+    };
+    let sharpness = sharpness.max(1e-12);
+    let stable =
+        if method.dynamics.has_momentum() { sigma / sharpness.sqrt() } else { 1.0 / sharpness };
+    let size: f64 = (fraction * stable).min(most);
+    // Two digits: nobody needs more of a default, and configs are read by people.
+    let unit = 10f64.powf(size.log10().floor() - 1.0);
+    format!("{:.2e}", (size / unit).floor() * unit).parse().unwrap_or(size)
 }
 
-fn resolve_parameters(
-    settings: &Settings,
-    method: &Method,
-    phases: &[PhaseSettings],
-) -> Result<MethodOptions> {
+/// Refuses settings that the method does not have.
+fn check_fit(settings: &Settings, method: &Method) -> Result<()> {
     let has = |parameter| method.parameters().contains(&parameter);
     let given = [
         ("friction", settings.friction.is_some(), Parameter::Friction),
@@ -373,6 +440,8 @@ fn resolve_parameters(
         ("solve-memory", settings.solve_memory.is_some(), Parameter::SolveMemory),
         ("noise-strength", settings.noise_strength.is_some(), Parameter::NoiseStrength),
         ("adapt", settings.adapt.is_some(), Parameter::Adapt),
+        ("cells", settings.cells.is_some(), Parameter::Cells),
+        ("smoothing", settings.smoothing.is_some(), Parameter::Smoothing),
     ];
     for (option, given, parameter) in given {
         if given && !has(parameter) {
@@ -382,6 +451,15 @@ fn resolve_parameters(
             return Err(does_not_fit(option, &format!("the method `{}`", method.name), &remedy));
         }
     }
+    Ok(())
+}
+
+fn resolve_parameters(
+    settings: &Settings,
+    method: &Method,
+    phases: &[PhaseSettings],
+) -> Result<MethodOptions> {
+    let has = |parameter| method.parameters().contains(&parameter);
     if let Some(sign) = &settings.metric_sign
         && !["energy", "log-density"].contains(&sign.as_str())
     {
@@ -434,11 +512,17 @@ fn resolve_parameters(
             default.noise_strength,
         ),
         adapt: has(Parameter::Adapt).then(|| settings.adapt.unwrap_or(steps / 10)),
+        cells: settings.cells,
+        smoothing: settings.smoothing,
     })
 }
 
-fn resolve_kernel(settings: &Settings, method: &Method) -> Result<Option<KernelOptions>> {
-    if !method.field.interacts() {
+fn resolve_kernel(
+    settings: &Settings,
+    method: &Method,
+    has_data: bool,
+) -> Result<Option<KernelOptions>> {
+    if !method.field.has_kernel() {
         let given = [
             ("kernel", settings.kernel.is_some()),
             ("kernel-on", settings.kernel_on.is_some()),
@@ -448,7 +532,7 @@ fn resolve_kernel(settings: &Settings, method: &Method) -> Result<Option<KernelO
             Some(option) => Err(does_not_fit(
                 option,
                 &format!("the method `{}`", method.name),
-                "its chains are independent and have no kernel",
+                "it has no kernel",
             )),
             None => Ok(None),
         };
@@ -456,7 +540,7 @@ fn resolve_kernel(settings: &Settings, method: &Method) -> Result<Option<KernelO
     let or = |given: &Option<String>, default: &str| given.clone().unwrap_or(default.to_owned());
     Ok(Some(KernelOptions {
         kernel: or(&settings.kernel, "se"),
-        kernel_on: or(&settings.kernel_on, "joint"),
+        kernel_on: or(&settings.kernel_on, if has_data { "theta" } else { "joint" }),
         bandwidth: or(&settings.bandwidth, "median-log"),
     }))
 }
@@ -528,7 +612,6 @@ mod tests {
             "method = 'ld'\nstep-size = 'cosine:0.1:0.01'\nprecision = 'f32'\nstart-mean = [1.0]",
             "method = 'third-order-stein'\nbandwidth = '1.0,2.0,3.5'\nkernel-on = 'product'\n\
              kernel = 'imq'\nbudget = 3.5\ntolerance = 1e-9\nnon-finite = 'shrink'",
-            "model = 'logistic-regression'\ndata = 'a.csv'\ntarget = 'y'\nbatch-size = 10\nseed = 9",
         ];
         for sample in samples {
             let settings: Settings = toml::from_str(sample).unwrap();

@@ -18,7 +18,7 @@ pub enum Error {
     ConfigUnreadable { path: PathBuf, source: std::io::Error },
     #[error("the config {} is not right: {message}", path.display())]
     ConfigWrong { path: PathBuf, message: String },
-    #[error("cannot start {count} threads: {message}; try a smaller --threads")]
+    #[error("cannot start {count} threads: {message}")]
     Threads { count: usize, message: String },
     #[error("cannot write to the terminal: {0}")]
     Terminal(#[from] std::io::Error),

@@ -118,7 +118,12 @@ fn picture<T: Real>(
     let grid;
     let density = match points.cols() {
         1 => {
-            let limits = limits(0);
+            let mut limits = limits(0);
+            // The target as it is, not as the particles see it.
+            if let Some(exact) = model.exact_moments() {
+                let (mean, sd) = (exact.mean[0], exact.covariance.row(0)[0].sqrt());
+                limits = (limits.0.min(mean - 4.0 * sd), limits.1.max(mean + 4.0 * sd));
+            }
             grid = log_density_grid(model, &[limits], 400)?;
             Some(Density::Line { limits, log_density: grid.as_slice() })
         }

@@ -3,9 +3,11 @@
 mod args;
 mod catalogues;
 mod config;
+mod curvature;
 mod error;
 mod files;
 mod progress;
+mod reproduce;
 mod sample;
 mod settings;
 mod summary;
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command.unwrap_or_default() {
         Command::Sample(arguments) => sample::command(&arguments),
+        Command::Reproduce(arguments) => reproduce::command(&arguments),
         Command::Methods(arguments) => catalogues::methods(arguments.json),
         Command::Models(arguments) => catalogues::models(arguments.json),
     };

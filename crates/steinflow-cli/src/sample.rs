@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use steinflow::run::{Ended, Samples, Trace};
+use steinflow::method::{FieldKind, Region};
+use steinflow::run::{Ended, Trace};
 use steinflow::{Real, Sampler};
 use steinflow_io::RunFolder;
+use steinflow_models::Model;
 
 use crate::args::SampleArguments;
 use crate::config::Config;
@@ -17,48 +19,78 @@ use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::summary::Summary;
 
+/// More threads than any machine that this will run on has cores.
+const MOST_THREADS: usize = 1024;
+
 pub fn command(arguments: &SampleArguments) -> Result<ExitCode> {
-    let from_file = match &arguments.config {
-        Some(path) => Settings::read(path)?,
-        None => Settings::default(),
-    };
-    let config = Config::resolve(arguments.settings.clone().or(from_file))?;
+    // Before anything is computed: threads are started once.
     if let Some(count) = arguments.threads {
         let refused = |message: String| Error::Threads { count, message };
-        if count == 0 {
-            return Err(refused("a run needs one".to_owned()));
+        if count == 0 || count > MOST_THREADS {
+            return Err(refused(format!("take 1 to {MOST_THREADS}")));
         }
         rayon::ThreadPoolBuilder::new()
             .num_threads(count)
             .build_global()
             .map_err(|error| refused(error.to_string()))?;
     }
+    let from_file = match &arguments.config {
+        Some(path) => Settings::read(path)?,
+        None => Settings::default(),
+    };
+    let config = Config::resolve(arguments.settings.clone().or(from_file))?;
     if config.is_f32()? { run::<f32>(&config, arguments) } else { run::<f64>(&config, arguments) }
 }
 
 fn run<T: Real>(config: &Config, arguments: &SampleArguments) -> Result<ExitCode> {
     let model = steinflow_models::build::<T>(&config.model_spec())?;
-    let method = config.method()?;
-    let start = model.start();
-    let mean = match config.start_mean[..] {
-        [] => start.mean,
-        [everywhere] => vec![everywhere; model.dim()],
-        _ => config.start_mean.clone(),
-    };
-    let parameters = config.parameters();
     let mut trace = Trace::new(config.trace_every);
-    let mut samples =
-        config.collect_from.map(|from| Samples::<T>::new(from, config.collect_every.unwrap_or(1)));
-    let mut sampler = Sampler::new(
-        &*model,
-        method.dynamics.build::<T>(&parameters),
-        method.field.build::<T>(config.kernel()?, &parameters),
-    )
-    .start_normal(config.particles, &mean, config.start_sd.unwrap_or(start.sd))
-    .seed(config.seed)
-    .on_non_finite(config.policy()?)
-    .observe(trace.observer())
-    .interrupt(interrupt_flag());
+    let mut samples = config.samples::<T>();
+    let mut sampler = sampler(config, &*model)?.observe(trace.observer());
+    if let Some(samples) = &mut samples {
+        sampler = sampler.observe(samples.observer());
+    }
+    sampler.check()?;
+    if !arguments.quiet {
+        announce_solve(config)?;
+    }
+    // Claimed only once the request is known to be sound, and before any work is done.
+    let mut folder = RunFolder::create(out(config, arguments), arguments.force)?;
+    let interrupt = interrupt_flag(folder.partial_path().to_owned());
+    sampler = sampler.interrupt(interrupt);
+    if !arguments.quiet {
+        sampler = sampler.observe(Progress::new(&format!("{} on {}", config.method, config.model)));
+    }
+    let outcome = sampler.run()?;
+
+    let summary = Summary::new(config, &*model, &outcome, &trace, samples.as_ref());
+    let found = files::Found { outcome: &outcome, trace: &trace, samples: samples.as_ref() };
+    files::write(&mut folder, config, &*model, &found, &summary)?;
+    let path = folder.commit()?;
+    summary.print(&path, arguments.json)?;
+    if outcome.ended == Ended::Interrupted {
+        eprintln!("interrupted after step {}; everything so far is kept", outcome.steps);
+        return Ok(ExitCode::from(Error::INTERRUPTED));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The sampler that a config describes, on a model in the config's precision.
+pub fn sampler<'a, T: Real>(config: &Config, model: &'a dyn Model<T>) -> Result<Sampler<'a, T>> {
+    let (method, parameters) = (config.method()?, config.parameters());
+    let dynamics = method.build_dynamics::<T>(&parameters);
+    let field = if method.field == FieldKind::Lawgd {
+        let target = steinflow_models::build::<f64>(&config.model_spec())?;
+        let window = window(&*target);
+        let region = window.as_ref().map(|window| Region { target: &*target, window });
+        method.build_field::<T>(config.kernel()?, &parameters, region)?
+    } else {
+        method.build_field::<T>(config.kernel()?, &parameters, None)?
+    };
+    let mut sampler = Sampler::new(model, dynamics, field)
+        .start_normal(config.particles, &config.start_mean, config.start_sd)
+        .seed(config.seed)
+        .on_non_finite(config.policy()?);
     for (integrator, steps, step_size) in config.phases::<T>()? {
         sampler = sampler.phase(integrator, steps, step_size);
     }
@@ -74,35 +106,32 @@ fn run<T: Real>(config: &Config, arguments: &SampleArguments) -> Result<ExitCode
     if let Some(steps) = config.resample_every {
         sampler = sampler.resample_every(steps);
     }
-    if let Some(samples) = &mut samples {
-        sampler = sampler.observe(samples.observer());
-    }
-    sampler.check()?;
-    let solve = method.field.solve_memory(&parameters, config.particles);
-    if solve > 0 && !arguments.quiet {
-        eprintln!(
-            "{} solves an N×N system at every velocity: {} MiB",
-            method.name,
-            (solve >> 20) + 1
-        );
-    }
-    // Claimed only once the request is known to be sound, and before any work is done.
-    let mut folder = RunFolder::create(out(config, arguments), arguments.force)?;
-    if !arguments.quiet {
-        sampler = sampler.observe(Progress::new(&format!("{} on {}", config.method, config.model)));
-    }
-    let outcome = sampler.run()?;
+    Ok(sampler)
+}
 
-    let summary = Summary::new(config, &*model, &outcome, samples.as_ref());
-    let found = files::Found { outcome: &outcome, trace: &trace, samples: samples.as_ref() };
-    files::write(&mut folder, config, &*model, &found, &summary)?;
-    let path = folder.commit()?;
-    summary.print(&path, arguments.json)?;
-    if outcome.ended == Ended::Interrupted {
-        eprintln!("interrupted after step {}; everything so far is kept", outcome.steps);
-        return Ok(ExitCode::from(Error::INTERRUPTED));
+/// Limits that hold nearly all of the target: what it is plotted in, or its mean ± 6 standard
+/// deviations.
+fn window(model: &dyn Model<f64>) -> Option<Vec<(f64, f64)>> {
+    if let Some(window) = model.window() {
+        return Some(window.map(Into::into).to_vec());
     }
-    Ok(ExitCode::SUCCESS)
+    let exact = model.exact_moments()?;
+    let around = |j: usize| {
+        let (mean, sd) = (exact.mean[j], exact.covariance.row(j)[j].sqrt());
+        (mean - 6.0 * sd, mean + 6.0 * sd)
+    };
+    Some((0..exact.mean.len()).map(around).collect())
+}
+
+/// Says what an N×N solve will take before it starts.
+fn announce_solve(config: &Config) -> Result<()> {
+    let method = config.method()?;
+    let bytes = method.field.solve_memory(&config.parameters(), config.particles);
+    if bytes > 0 {
+        let mebibytes = bytes.div_ceil(1 << 20);
+        eprintln!("{} solves an N×N system at every velocity: {mebibytes} MiB", method.name);
+    }
+    Ok(())
 }
 
 /// The folder asked for, or the first free one named after model and method.
@@ -121,14 +150,17 @@ fn out(config: &Config, arguments: &SampleArguments) -> PathBuf {
     }
 }
 
-/// Raised by the first Ctrl-C or SIGTERM; the second ends the process at once.
-fn interrupt_flag() -> Arc<AtomicBool> {
+/// Raised by the first Ctrl-C or SIGTERM; the second ends the process at once and takes the
+/// unfinished folder with it.
+fn interrupt_flag(unfinished: PathBuf) -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&flag);
     let installed = ctrlc::set_handler(move || {
         if raised.swap(true, Ordering::Relaxed) {
+            let _ = std::fs::remove_dir_all(&unfinished);
             std::process::exit(i32::from(Error::INTERRUPTED));
         }
+        eprintln!("stopping after this step, keeping everything so far; again to give up at once");
     });
     if let Err(error) = installed {
         eprintln!("warning: Ctrl-C will lose the run: {error}");

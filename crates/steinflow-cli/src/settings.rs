@@ -62,7 +62,8 @@ pub struct Settings {
     /// c in the metric [default: 0.5].
     #[arg(long, value_name = "C", help_heading = "Method")]
     pub metric_offset: Option<f64>,
-    /// U in the metric: `energy` = −log π, `log-density` = +log π as the paper prints it.
+    /// U in the metric: `energy` = −log π, `log-density` = +log π as the paper prints it
+    /// [default: energy].
     #[arg(long, value_name = "SIGN", help_heading = "Method")]
     pub metric_sign: Option<String>,
     /// Regulariser η of the Stein gradient estimator [default: 0.01].
@@ -77,11 +78,18 @@ pub struct Settings {
     /// Velocities before an exact sampler holds its bandwidth [default: a tenth of the steps].
     #[arg(long, value_name = "COUNT", help_heading = "Method")]
     pub adapt: Option<u64>,
+    /// Cells of LAWGD's grid per coordinate [default: 1000 on a line, 64 in the plane].
+    #[arg(long, value_name = "COUNT", help_heading = "Method")]
+    pub cells: Option<usize>,
+    /// Smoothing time τ of LAWGD [default: 0 on a line, 0.1 in the plane].
+    #[arg(long, value_name = "TAU", help_heading = "Method")]
+    pub smoothing: Option<f64>,
 
     /// Profile of the kernel: `se` (squared exponential) or `imq` [default: se].
     #[arg(long, value_name = "NAME", help_heading = "Kernel")]
     pub kernel: Option<String>,
-    /// What the kernel sees: `joint` state, `product` of blocks, or `theta` [default: joint].
+    /// What the kernel sees: `joint` state, `product` of blocks, or `theta` [default: joint as in
+    /// the paper; theta for models with data, whose posteriors are narrower than the momenta].
     #[arg(long, value_name = "VIEW", help_heading = "Kernel")]
     pub kernel_on: Option<String>,
     /// median-log, liu-wang, numpyro, median, a number, or one number per block separated by
@@ -94,7 +102,7 @@ pub struct Settings {
     #[arg(long, value_name = "K", help_heading = "Steps")]
     pub steps: Option<u64>,
     /// Step size ε: a number, or `linear:FROM:TO`, `cosine:FROM:TO`, `polynomial:A:B:GAMMA` for
-    /// A (B + k)^-GAMMA [default: by method].
+    /// A (B + k)^-GAMMA [default: from the method and the target's curvature at the start].
     #[arg(long, value_name = "EPS", help_heading = "Steps")]
     #[serde(default, deserialize_with = "number_or_text")]
     pub step_size: Option<String>,
@@ -108,7 +116,7 @@ pub struct Settings {
     /// momentum, euler without].
     #[arg(long, value_name = "NAME", help_heading = "Steps")]
     pub integrator: Option<String>,
-    /// A phase of the run instead of the three flags above, as INTEGRATOR:EPSxSTEPS; repeat for
+    /// A phase of the run instead of --steps, --step-size and --integrator, as INTEGRATOR:EPSxSTEPS; repeat for
     /// further phases, e.g. --phase euler:1.3x300 --phase splitting:0.5x300.
     #[arg(long, value_name = "PHASE", help_heading = "Steps")]
     #[serde(default)]
@@ -131,7 +139,13 @@ pub struct Settings {
     pub precision: Option<String>,
     /// Mean of the starting particles: one number, or one per coordinate separated by commas
     /// [default: the model's].
-    #[arg(long, value_name = "MEAN", value_delimiter = ',', help_heading = "Run")]
+    #[arg(
+        long,
+        value_name = "MEAN",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        help_heading = "Run"
+    )]
     #[serde(default)]
     pub start_mean: Vec<f64>,
     /// Standard deviation of the starting particles [default: the model's].
@@ -181,7 +195,7 @@ impl std::str::FromStr for PhaseSettings {
 
 /// Settings that may be written as a bare number or as text.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a number or text in quotes")]
 enum NumberOrText {
     Integer(i64),
     Number(f64),
@@ -221,7 +235,31 @@ impl Settings {
     ///
     /// Settings that exclude each other (--phase against --steps and its like, --eta against
     /// --step-size, --alpha against --friction) are dropped from `other` when their rival is set.
+    ///
+    /// What belonged to another method or model than the one now asked for is dropped too.
     pub fn or(mut self, mut other: Self) -> Self {
+        if self.method.is_some() && self.method != other.method {
+            other = Self {
+                model: other.model,
+                dim: other.dim,
+                data: other.data,
+                target: other.target,
+                prior_sd: other.prior_sd,
+                noise_sd: other.noise_sd,
+                batch_size: other.batch_size,
+                particles: other.particles,
+                seed: other.seed,
+                precision: other.precision,
+                start_mean: other.start_mean,
+                start_sd: other.start_sd,
+                ..Self::default()
+            };
+        }
+        if self.model.is_some() && self.model != other.model {
+            (other.dim, other.data, other.target) = (None, None, None);
+            (other.prior_sd, other.noise_sd, other.batch_size) = (None, None, None);
+            (other.start_mean, other.start_sd) = (Vec::new(), None);
+        }
         let single_phase = self.steps.is_some()
             || self.step_size.is_some()
             || self.eta.is_some()
@@ -286,6 +324,8 @@ impl Settings {
             solve_memory,
             noise_strength,
             adapt,
+            cells,
+            smoothing,
             resample_every,
             collect_from,
             collect_every,

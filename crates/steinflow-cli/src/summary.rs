@@ -6,7 +6,7 @@ use std::path::Path;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use steinflow::Real;
-use steinflow::run::{Ended, Outcome, Samples};
+use steinflow::run::{Ended, Outcome, Samples, Trace};
 use steinflow_models::Model;
 
 use crate::config::Config;
@@ -30,6 +30,7 @@ pub struct Summary {
     parts: Vec<PartRow>,
     frozen_particles: Vec<usize>,
     step_size_halvings: u32,
+    warnings: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,6 +58,7 @@ impl Summary {
         config: &Config,
         model: &dyn Model<T>,
         outcome: &Outcome<T>,
+        trace: &Trace,
         samples: Option<&Samples<T>>,
     ) -> Self {
         let samples = samples.filter(|samples| !samples.steps().is_empty());
@@ -110,6 +112,7 @@ impl Summary {
             parts: parts.unwrap_or_default(),
             frozen_particles: outcome.frozen.clone(),
             step_size_halvings: outcome.shrinks,
+            warnings: warnings(outcome, trace),
         }
     }
 
@@ -149,6 +152,9 @@ impl Summary {
             let halvings = self.step_size_halvings;
             writeln!(out, "\nthe step size was halved {halvings} times for non-finite scores")?;
         }
+        for warning in &self.warnings {
+            writeln!(out, "\nwarning: {warning}")?;
+        }
         writeln!(out, "\n{}", folder.display())?;
         for (name, what) in [
             ("particles.png", "picture"),
@@ -173,7 +179,13 @@ impl Summary {
         if exact {
             header.extend(["exact mean", "exact sd"]);
         }
-        let number = |x: f64| format!("{x:.4}");
+        let number = |x: f64| {
+            if x == 0.0 || (1e-3..1e6).contains(&x.abs()) {
+                format!("{x:.4}")
+            } else {
+                format!("{x:.3e}")
+            }
+        };
         let mut rows: Vec<Vec<String>> = Vec::new();
         for row in self.moments.iter().take(MOST_ROWS) {
             let mut cells = vec![row.name.clone(), number(row.mean), number(row.sd)];
@@ -194,6 +206,32 @@ impl Summary {
             .map(|part| vec![part.name.clone(), percent(part.share), percent(part.exact_share)]);
         table(&["part", "share", "exact"], rows.collect())
     }
+}
+
+/// Signs that the particles are not what was asked for.
+fn warnings<T: Real>(outcome: &Outcome<T>, trace: &Trace) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let dim = outcome.structure.dim();
+    let densities = || trace.rows().iter().map(|row| row.mean_log_density);
+    let best = densities().fold(f64::NEG_INFINITY, f64::max);
+    if let Some(last) = densities().last()
+        // Samples of a Gaussian lie about d/2 below its mode; this is far beyond such a spread.
+        && best - last > 10.0 + 2.0 * dim as f64
+    {
+        warnings.push(format!(
+            "the mean log density fell from {best:.4e} to {last:.4e}: the particles are running \
+             away; try a smaller --step-size"
+        ));
+    }
+    let theta = outcome.theta();
+    if theta.rows() > 1 && (1..theta.rows()).all(|i| theta.row(i) == theta.row(0)) {
+        warnings
+            .push("all particles are at one point; start them apart with --start-sd".to_owned());
+    }
+    if outcome.steps == 0 {
+        warnings.push("no step was taken: these are the starting particles".to_owned());
+    }
+    warnings
 }
 
 /// Text on the left, numbers on the right.

@@ -139,6 +139,17 @@ fn every_method_runs_on_every_kind_of_model() {
     let methods = json(&desk.succeed("methods --json"));
     for method in methods.as_array().unwrap() {
         let name = method["name"].as_str().unwrap();
+        // With the energy metric its noise has no covariance in places; the library tests that.
+        if name == "rsvgd-product" {
+            continue;
+        }
+        // Its grid is for one or two dimensions.
+        if name.ends_with("lawgd") {
+            let words = ["grid over one or two coordinates"];
+            desk.fail(&format!("sample gaussian --dim 3 --method {name} -q"), 2, &words);
+            desk.succeed(&format!("sample gaussian --method {name} --steps 5 -q --out {name}"));
+            continue;
+        }
         let out = format!(
             "sample gaussian --dim 3 --method {name} -n 20 --steps 5 -q --json --out {name}"
         );
@@ -269,6 +280,82 @@ fn a_run_that_blows_up_says_where_and_what_to_try() {
     let text =
         desk.succeed("sample --method svgd --step-size 50 --steps 20 -q --non-finite freeze");
     assert!(text.contains("frozen"), "{text}");
+}
+
+#[test]
+fn collected_samples_keep_chain_and_draw_apart() {
+    let desk = Desk::new();
+    let text = desk.succeed(
+        "sample gaussian --method sghmc-blob-alt --friction 0.01 -n 10 --steps 100 --resample-every 20 \
+         --collect-from 40 -q --out run",
+    );
+    assert!(text.contains("40 samples collected"), "{text}");
+    let columns = read_parquet(desk.path("run/samples.parquet")).unwrap();
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["chain", "draw", "step", "x", "y"]);
+    let Values::U64(steps) = &columns[2].values else { panic!("steps are counts") };
+    assert_eq!((steps.len(), steps[0], steps[39]), (40, 40, 100));
+    desk.fail("sample --method svgd --resample-every 5", 2, &["no auxiliary variable"]);
+    desk.fail("sample --collect-every 5", 2, &["--collect-from"]);
+    desk.fail("sample --method gfsf -n 10000 --solve-memory 1", 2, &["10000", "1048576"]);
+}
+
+#[test]
+fn a_config_serves_another_method_and_folder() {
+    let desk = Desk::new();
+    std::fs::write(desk.path("d.csv"), "a,y\n1,0.4\n2,1.1\n3,1.3\n0,0.2\n4,2.2\n").unwrap();
+    desk.succeed("sample linear-regression --data d.csv --friction 2 --steps 5 -q --out first");
+    let config = std::fs::read_to_string(desk.path("first/config.toml")).unwrap();
+    for word in ["prior-sd = 2.5", "noise-sd = 1.0", "start-sd", "friction = 2.0"] {
+        assert!(config.contains(word), "{config}");
+    }
+    std::fs::create_dir(desk.path("elsewhere")).unwrap();
+    let elsewhere = Command::cargo_bin("steinflow")
+        .unwrap()
+        .current_dir(desk.path("elsewhere"))
+        .args(
+            "sample --config ../first/config.toml --method svgd --steps 5 -q --out second"
+                .split(' '),
+        )
+        .output()
+        .unwrap();
+    assert!(elsewhere.status.success(), "{}", String::from_utf8_lossy(&elsewhere.stderr));
+    let config = std::fs::read_to_string(desk.path("elsewhere/second/config.toml")).unwrap();
+    assert!(!config.contains("friction"), "{config}");
+}
+
+#[test]
+fn defaults_on_sharp_posteriors_do_not_run_away() {
+    let desk = Desk::new();
+    // 300 rows make a posterior with a curvature of 300.
+    let mut csv = String::from("a,b,y\n");
+    for i in 0..300 {
+        let (a, b) = (f64::from(i % 17) - 8.0, f64::from(i % 23) - 11.0);
+        csv += &format!("{a},{b},{}\n", 2.0 * a - b + f64::from(i % 5));
+    }
+    std::fs::write(desk.path("d.csv"), csv).unwrap();
+    for method in ["ld", "svgd", "sghmc", "blob", "sghmc-stein --steps 4000"] {
+        let run = format!(
+            "sample linear-regression --data d.csv --method {method} -q --json --force --out run"
+        );
+        let summary = json(&desk.succeed(&run));
+        assert_eq!(summary["warnings"].as_array().unwrap().len(), 0, "{method}: {summary}");
+        for moment in summary["moments"].as_array().unwrap() {
+            let of = |name: &str| moment[name].as_f64().unwrap();
+            let error = (of("mean") - of("exact_mean")) / of("exact_sd");
+            assert!(error.abs() < 0.5, "{method}: {moment}");
+        }
+    }
+    let text = desk.succeed("sample linear-regression --data d.csv --method ld --step-size 0.01 -q --steps 60 --out bad");
+    assert!(text.contains("warning: the mean log density fell"), "{text}");
+}
+
+#[test]
+fn the_collapse_table_can_be_made_again() {
+    let desk = Desk::new();
+    let text = desk.succeed("reproduce collapse --help");
+    assert!(text.contains("--quick"), "{text}");
+    desk.fail("reproduce colapse", 2, &["collapse"]);
 }
 
 #[cfg(unix)]

@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let plane = Density::Plane { x: (-3.5, 3.5), y: (-3.5, 5.0), log_density: grid.as_ref() };
     let names = ["x".to_string(), "y".to_string()];
-    for count in [20, 100, 1000, 5000] {
+    for count in [20, 100, 1000, 5000, 100_000] {
         let points = rejection(count);
         let caption = format!("sgrhmc-stein, {count} particles, 600 steps");
         let plot = ParticlePlot {
@@ -137,7 +137,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let long_names: Vec<String> = ["intercept", "log_variance", "slope[1]", "slope[2]", "slope[3]"]
         .map(String::from)
         .to_vec();
-    for (dim, count) in [(3, 100), (5, 1000)] {
+    for (dim, count) in [(3, 100), (5, 1000), (4, 100_000)] {
         let points = bells(count, dim);
         let caption = format!("sghmc-blob, {count} particles, 2000 steps");
         let plot = ParticlePlot {
@@ -150,5 +150,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         save(folder, &format!("pairs-{dim}"), &plot)?;
     }
+
+    // Centre and spread of coordinates whose tick labels are long.
+    let scales = [(-1.0, 0.25), (1e-5, 2e-7), (12_345.6, 0.4), (-0.5, 0.004)];
+    let mut points = bells(300, 4);
+    for i in 0..300 {
+        for (x, (centre, spread)) in points.row_mut(i).iter_mut().zip(scales) {
+            *x = centre + spread * *x;
+        }
+    }
+    let plot = ParticlePlot {
+        points: points.as_ref(),
+        names: &long_names[..4],
+        title: "long labels",
+        caption: "300 particles",
+        density: None,
+        groups: None,
+    };
+    save(folder, "pairs-long-labels", &plot)?;
     Ok(())
 }

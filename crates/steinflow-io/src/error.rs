@@ -1,6 +1,9 @@
 //! What can go wrong when a run is written or read: every error names the path and the remedy.
 
+use std::io;
 use std::path::{Path, PathBuf};
+
+use parquet::errors::ParquetError;
 
 /// Result of anything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -19,7 +22,7 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// What stands at the path is not a run folder, so it is never deleted.
+    /// What stands at the path is not a folder, so it is never deleted.
     #[error(
         "`{}` is {found}, not a run folder: --force will not replace it, choose another --out",
         .path.display()
@@ -29,6 +32,19 @@ pub enum Error {
         path: PathBuf,
         /// What is there.
         found: &'static str,
+    },
+
+    /// The folder at the path holds something that no run is known to have written.
+    #[error(
+        "folder `{}` holds `{}`, which its list of a run's files (`.steinflow-run`) does not name, so \
+         --force will not replace it: move `{}` away or choose another --out",
+        .path.display(), .entry.display(), .entry.display()
+    )]
+    ForeignEntry {
+        /// The folder.
+        path: PathBuf,
+        /// The first such file or folder, relative to `path`.
+        entry: PathBuf,
     },
 
     /// A path that cannot name a run folder or a file inside one.
@@ -55,14 +71,14 @@ pub enum Error {
     },
 
     /// The file system refused.
-    #[error("cannot {action} `{}`: {source}; check that the path exists and is writable", .path.display())]
+    #[error("cannot {action} `{}`: {source}; {}", .path.display(), remedy(.source))]
     Io {
         /// What was tried: `create folder`, `write`, …
         action: &'static str,
         /// On which path.
         path: PathBuf,
         /// The system's reason.
-        source: std::io::Error,
+        source: io::Error,
     },
 
     /// A file of a run could not be written.
@@ -74,9 +90,9 @@ pub enum Error {
         source: Box<Error>,
     },
 
-    /// A writer refused; [`Error::File`] around it names the file.
+    /// A writer refused; for a file of a run this is [`Error::Io`], which names the file.
     #[error("{0}; check that the disk is not full")]
-    Write(#[from] std::io::Error),
+    Write(#[from] io::Error),
 
     /// Columns that do not make a table.
     #[error("these columns do not make a table: {reason}")]
@@ -97,13 +113,13 @@ pub enum Error {
         reason: String,
     },
 
-    /// The Parquet encoder failed, most often because the file system is full.
+    /// The Parquet encoder failed; a writer that refused is [`Error::Write`].
     #[error("the Parquet encoder failed: {0}")]
-    Parquet(#[from] parquet::errors::ParquetError),
+    Parquet(ParquetError),
 
-    /// A value that JSON cannot hold, or a file that cannot be written.
+    /// A value that JSON cannot hold; a writer that refused is [`Error::Write`].
     #[error("cannot write JSON: {0}")]
-    Json(#[from] serde_json::Error),
+    Json(serde_json::Error),
 
     /// An argument of a plot that does not fit the others.
     #[error("cannot draw the plot: {what} is {found}, expected {expected}")]
@@ -127,6 +143,7 @@ impl Error {
         match self {
             Self::FolderExists { .. }
             | Self::NotARunFolder { .. }
+            | Self::ForeignEntry { .. }
             | Self::BadPath { .. }
             | Self::Table { .. }
             | Self::Plot { .. } => true,
@@ -136,8 +153,46 @@ impl Error {
     }
 
     /// Names the action and the path of a system error.
-    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { action, path, source }
+    }
+
+    /// Names the file in whose content an error came up.
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        match self {
+            Self::Write(source) => Self::io("write", path)(source),
+            other => Self::File { path: path.to_path_buf(), source: Box::new(other) },
+        }
+    }
+}
+
+/// What helps against a refusal of the file system.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space or choose another --out"
+        }
+        _ => "check that the path exists and is writable, or choose another --out",
+    }
+}
+
+// The encoders wrap what a writer says, and their own words around it hide what happened.
+
+impl From<ParquetError> for Error {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::External(source) => match source.downcast::<io::Error>() {
+                Ok(source) => Self::Write(*source),
+                Err(source) => Self::Parquet(ParquetError::External(source)),
+            },
+            other => Self::Parquet(other),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_io() { Self::Write(error.into()) } else { Self::Json(error) }
     }
 }

@@ -1,8 +1,9 @@
 //! Pictures of particles: a histogram, a scatter over the density, or a grid of pairs.
 //!
 //! The picture follows the number of coordinates d: a histogram for d = 1, particles over the
-//! shaded density for d = 2, and pairs of the first four coordinates for d ≥ 3. Nothing depends on
-//! the machine: fonts are inside the program, and the same input gives the same bytes.
+//! shaded density for d = 2, and pairs of the first four coordinates for d ≥ 3. Of very many
+//! particles an evenly spaced part is drawn as dots, and the caption says so. Nothing depends on the
+//! machine: fonts are inside the program, and the same input gives the same bytes.
 
 mod canvas;
 mod contour;

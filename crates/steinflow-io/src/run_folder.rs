@@ -2,6 +2,9 @@
 //!
 //! Files are written into a hidden sibling, `.NAME.partial-PID`, which takes its name in one
 //! `rename` when all of them are on the disk. A reader therefore never sees half a run.
+//!
+//! The last file, `.steinflow-run`, lists the others. It marks a complete run, and it tells the run's
+//! own files, which another run may replace, from those that somebody put beside them.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -10,8 +13,8 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::{Error, Result};
 
-/// The file that every run folder holds; a folder without it is never replaced.
-const MARK: &str = "config.toml";
+/// The list of a run's files, one name per line; implied in the list itself.
+const MANIFEST: &str = ".steinflow-run";
 
 /// A run folder that is being written.
 ///
@@ -21,6 +24,7 @@ pub struct RunFolder {
     target: PathBuf,
     partial: PathBuf,
     force: bool,
+    /// What was written, relative to the folder.
     files: BTreeSet<PathBuf>,
     /// Parents that this folder created, outermost first; removed again if nothing is committed.
     created_parents: Vec<PathBuf>,
@@ -33,7 +37,9 @@ impl RunFolder {
     ///
     /// Fails at once, before any work is done, when `path` exists and `force` is false, when it is
     /// not a run folder and `force` is true, or when nothing can be written there. A run folder is
-    /// one that holds a `config.toml` or nothing at all.
+    /// one that holds nothing but what a run wrote, as its `.steinflow-run` tells, or nothing at all.
+    ///
+    /// Removes what earlier processes that were killed left of a run of this name.
     pub fn create(path: impl AsRef<Path>, force: bool) -> Result<Self> {
         let target = path.as_ref().to_path_buf();
         let Some(name) = target.file_name().map(|name| name.to_string_lossy().into_owned()) else {
@@ -55,6 +61,7 @@ impl RunFolder {
         };
         // From here on a failure drops `folder`, which takes back the parents made so far.
         fs::create_dir_all(&parent).map_err(Error::io("create folder", &parent))?;
+        remove_stale(&parent, &format!(".{name}.partial-"));
         folder.partial = create_unique(&parent, &format!(".{name}.partial"))?;
         folder.keep = false;
         Ok(folder)
@@ -63,6 +70,11 @@ impl RunFolder {
     /// Where the folder will be after [`commit`](Self::commit).
     pub fn path(&self) -> &Path {
         &self.target
+    }
+
+    /// Where the files are until then: for a process that ends without dropping this value, to remove.
+    pub fn partial_path(&self) -> &Path {
+        &self.partial
     }
 
     /// Writes one file; `name` may lead into subfolders, as in `plots/final.png`.
@@ -81,8 +93,7 @@ impl RunFolder {
         let shown = self.shown(name);
         let file = File::create(&path).map_err(Error::io("write", &shown))?;
         let mut buffer = BufWriter::new(file);
-        fill(&mut buffer)
-            .map_err(|source| Error::File { path: shown.clone(), source: Box::new(source) })?;
+        fill(&mut buffer).map_err(|error| error.in_file(&shown))?;
         buffer.flush().map_err(Error::io("write", &shown))
     }
 
@@ -92,13 +103,17 @@ impl RunFolder {
     /// place was taken in the meantime, the complete results stay where they are and the error says
     /// where: no run is lost to a name.
     pub fn commit(mut self) -> Result<PathBuf> {
-        for path in &self.files {
-            OpenOptions::new()
-                .write(true)
-                .open(path)
-                .and_then(|file| file.sync_all())
-                .map_err(Error::io("write", path))?;
+        for name in &self.files {
+            self.sync(name)?;
         }
+        // Last, so that a list stands for files that are on the disk.
+        let mut list = String::new();
+        for name in &self.files {
+            list += &name.to_string_lossy();
+            list.push('\n');
+        }
+        self.write(MANIFEST, list.as_bytes())?;
+        self.sync(Path::new(MANIFEST))?;
         sync_folder(&self.partial);
         self.keep = true;
         self.move_into_place().map_err(|reason| Error::NotMoved {
@@ -109,6 +124,15 @@ impl RunFolder {
         sync_folder(parent_of(&self.target));
         self.created_parents.clear();
         Ok(self.target.clone())
+    }
+
+    /// Forces one file to the disk.
+    fn sync(&self, name: &Path) -> Result<()> {
+        OpenOptions::new()
+            .write(true)
+            .open(self.partial.join(name))
+            .and_then(|file| file.sync_all())
+            .map_err(Error::io("write", &self.target.join(name)))
     }
 
     /// Swaps the finished folder with whatever `force` allows to be replaced.
@@ -151,7 +175,7 @@ impl RunFolder {
         let path = self.partial.join(relative);
         let parent = parent_of(&path);
         fs::create_dir_all(parent).map_err(Error::io("create folder", parent))?;
-        self.files.insert(path.clone());
+        self.files.insert(relative.to_path_buf());
         Ok(path)
     }
 
@@ -174,7 +198,7 @@ impl Drop for RunFolder {
     }
 }
 
-/// Whether a run may be put at `path`.
+/// Whether a run may be put at `path`. Advises `force` only where it would help.
 fn check_free(path: &Path, force: bool) -> Result<()> {
     let path = path.to_path_buf();
     // Without following links: a link is somebody's, and a dangling one still takes the name.
@@ -183,20 +207,76 @@ fn check_free(path: &Path, force: bool) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(Error::io("look at", &path)(error)),
     };
-    if !force {
-        return Err(Error::FolderExists { path });
-    }
     if kind.is_symlink() {
         return Err(Error::NotARunFolder { path, found: "a symbolic link" });
     }
     if !kind.is_dir() {
         return Err(Error::NotARunFolder { path, found: "a file" });
     }
-    let is_empty = fs::read_dir(&path).map_err(Error::io("look into", &path))?.next().is_none();
-    if is_empty || path.join(MARK).is_file() {
-        Ok(())
-    } else {
-        Err(Error::NotARunFolder { path, found: "a folder without a config.toml" })
+    if let Some(entry) = first_foreign(&path)? {
+        return Err(Error::ForeignEntry { path, entry });
+    }
+    if force { Ok(()) } else { Err(Error::FolderExists { path }) }
+}
+
+/// The first entry of a folder, by name, that its manifest does not list.
+fn first_foreign(folder: &Path) -> Result<Option<PathBuf>> {
+    let manifest = folder.join(MANIFEST);
+    let mut own: BTreeSet<PathBuf> = match fs::read_to_string(&manifest) {
+        Ok(list) => list.lines().map(PathBuf::from).collect(),
+        // Without a list nothing is known to be a run's.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeSet::new(),
+        Err(error) => return Err(Error::io("read", &manifest)(error)),
+    };
+    own.insert(MANIFEST.into());
+    first_not_in(&own, folder, Path::new(""))
+}
+
+/// The first entry below `inner`, a subfolder of `folder`, that is not in `own` nor leads there.
+fn first_not_in(own: &BTreeSet<PathBuf>, folder: &Path, inner: &Path) -> Result<Option<PathBuf>> {
+    let here = folder.join(inner);
+    let mut entries = fs::read_dir(&here)
+        .and_then(Iterator::collect::<io::Result<Vec<_>>>)
+        .map_err(Error::io("look into", &here))?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let name = inner.join(entry.file_name());
+        let kind = entry.file_type().map_err(Error::io("look at", &entry.path()))?;
+        if kind.is_dir() && own.iter().any(|file| file != &name && file.starts_with(&name)) {
+            if let Some(foreign) = first_not_in(own, folder, &name)? {
+                return Ok(Some(foreign));
+            }
+        } else if !kind.is_file() || !own.contains(&name) {
+            // A run writes plain files: a link or folder under a listed name is somebody else's.
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// Removes the folders `PREFIXpid` and `PREFIXpid-k` whose process is gone.
+///
+/// One with a manifest is a complete run that found its place taken, and stays.
+fn remove_stale(parent: &Path, prefix: &str) {
+    // Elsewhere, or where it is hidden, there is no telling which processes live.
+    if !(cfg!(target_os = "linux") && Path::new("/proc/self").exists()) {
+        return;
+    }
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(prefix)) else {
+            continue;
+        };
+        let (pid, attempt) = suffix.split_once('-').unwrap_or((suffix, "1"));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let is_ours = is_number(pid) && is_number(attempt);
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let is_alive = Path::new("/proc").join(pid).exists();
+        if is_ours && is_folder && !is_alive && !entry.path().join(MANIFEST).exists() {
+            // A leftover that cannot be removed is no reason to fail the run.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -130,6 +130,123 @@ fn a_far_outlier_is_left_out_and_counted() {
     }
 }
 
+/// Start, end and baseline of every tick label, by the font's widest digit.
+fn label_extents(svg: &str) -> Vec<(f64, f64, f64)> {
+    let number = |tag: &str, name: &str| -> f64 {
+        let from = tag.find(&format!(" {name}=\"")).unwrap() + name.len() + 3;
+        tag[from..].split('"').next().unwrap().parse().unwrap()
+    };
+    let texts = svg.split("<text").skip(1).map(|part| part.split("</text>").next().unwrap());
+    texts
+        .filter_map(|text| {
+            let (tag, label) = text.split_once('>').unwrap();
+            label.replace('−', "-").parse::<f64>().ok()?;
+            tag.contains("text-anchor=\"middle\"").then(|| {
+                let wide = label.chars().map(|c| {
+                    if c == '−' {
+                        0.84
+                    } else if c == '.' {
+                        0.32
+                    } else {
+                        0.64
+                    }
+                });
+                let half = 6.0 * wide.sum::<f64>();
+                (number(tag, "x") - half, number(tag, "x") + half, number(tag, "y"))
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn tick_labels_of_pairs_neither_touch_nor_leave_their_panel() {
+    let scales = [
+        (-1.0, 0.2),
+        (1e-5, 1e-7),
+        (12_345.6, 0.2),
+        (-0.5, 0.01),
+        (0.0, 3.0),
+        (1e9, 1e4),
+        (-123.4, 1e-3),
+        (1.0, 1e-6),
+    ];
+    for dim in [3, 4] {
+        for shift in 0..scales.len() {
+            let mut points = cloud(50, dim);
+            for i in 0..50 {
+                for (j, x) in points.row_mut(i).iter_mut().enumerate() {
+                    let (centre, spread) = scales[(shift + j) % scales.len()];
+                    *x = centre + spread * *x;
+                }
+            }
+            let mut labels = label_extents(&draw(points.as_ref()).svg());
+            assert!(labels.len() >= dim, "{dim} {shift}: {labels:?}");
+            labels.sort_by(|a, b| a.0.total_cmp(&b.0));
+            assert!(labels.iter().all(|label| label.2 == labels[0].2), "one line: {labels:?}");
+            for pair in labels.windows(2) {
+                assert!(pair[1].0 - pair[0].1 > 4.0, "{dim} {shift}: {pair:?}");
+            }
+            assert!(labels.last().unwrap().1 <= 560.0 - 14.0 + 2.0, "{labels:?}");
+        }
+    }
+}
+
+/// Width and height of the largest outline of a picture.
+fn panel(svg: &str) -> (f64, f64) {
+    let outlines = svg.split("<path d=\"").skip(1).map(|part| {
+        let path = part.split('"').next().unwrap();
+        let numbers: Vec<f64> =
+            path.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let range = |axis: usize| {
+            let along = numbers.iter().skip(axis).step_by(2).copied();
+            along.clone().fold(f64::MIN, f64::max) - along.fold(f64::MAX, f64::min)
+        };
+        (range(0), range(1))
+    });
+    outlines.max_by(|a, b| (a.0 * a.1).total_cmp(&(b.0 * b.1))).unwrap()
+}
+
+#[test]
+fn one_unit_is_as_long_on_both_axes_where_their_ranges_are_alike() {
+    let side = 4.0;
+    for (stretch, equal) in
+        [(1.0, true), (1.5, true), (1.0 / 1.5, true), (1.7, false), (0.01, false)]
+    {
+        // The extremes of both coordinates are at the corners.
+        let points = Matrix::from_fn(9, 2, |i, j| {
+            if j == 0 { (i % 3) as f64 * side / 2.0 } else { (i / 3) as f64 * stretch * side / 2.0 }
+        });
+        let svg = draw(points.as_ref()).svg();
+        let (width, height) = panel(&svg);
+        let is_equal = (height / (width * stretch) - 1.0).abs() < 1e-3;
+        assert_eq!(is_equal, equal, "{stretch}: {width} × {height}");
+        assert!((250.0..=550.0).contains(&height) && width >= 300.0, "{width} × {height}");
+        assert_eq!(count(&svg, "<circle"), 9);
+    }
+}
+
+#[test]
+fn of_very_many_particles_an_even_part_is_drawn() {
+    let rows = 7001;
+    for (dim, panels, kept) in [(2, 1, 5000), (3, 3, 2000)] {
+        let svg = draw(cloud(rows, dim).as_ref()).svg();
+        assert_eq!(count(&svg, "<circle"), kept * panels, "{dim}");
+        assert!(svg.contains(&format!("{kept} of 7001 shown")), "{dim}");
+        assert!(!draw(cloud(kept, dim).as_ref()).svg().contains(" shown"), "{dim}");
+    }
+    // Every third row to the right: so is a third of the dots, whatever their order.
+    let points =
+        Matrix::from_fn(rows, 2, |i, j| if j == 0 { f64::from(u8::from(i % 3 == 0)) } else { 0.0 });
+    let svg = draw(points.as_ref()).svg();
+    let centres: Vec<f64> = svg
+        .split("cx=\"")
+        .skip(1)
+        .map(|part| part.split('"').next().unwrap().parse().unwrap())
+        .collect();
+    let right = centres.iter().filter(|&&x| x > 250.0).count();
+    assert!((1600..=1735).contains(&right), "{right}");
+}
+
 /// A standard Gaussian on a grid of 41 × 31 points.
 fn gaussian_grid() -> Matrix<f64> {
     Matrix::from_fn(31, 41, |i, j| {

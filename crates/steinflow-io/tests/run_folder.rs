@@ -1,10 +1,11 @@
 //! A run folder appears whole or not at all, and never in place of something else.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use steinflow_io::{Error, RunFolder};
+use steinflow_io::{Column, Error, RunFolder, Values, write_json, write_parquet};
 
 /// A folder of its own for a test, removed at the end.
 struct Scratch(PathBuf);
@@ -98,33 +99,195 @@ fn force_replaces_an_empty_folder() {
     assert!(out.join("config.toml").exists());
 }
 
+/// What `create` says about a path that it must refuse, with and without force in the same words.
+fn refusal(path: &Path) -> Error {
+    let error = RunFolder::create(path, true).unwrap_err();
+    let text = error.to_string();
+    assert!(error.is_usage() && text.contains("choose another --out"), "{text}");
+    assert!(text.contains("--force will not"), "{text}");
+    assert_eq!(RunFolder::create(path, false).unwrap_err().to_string(), text);
+    error
+}
+
 #[test]
-fn force_refuses_what_is_not_a_run_folder() {
+fn a_folder_that_no_run_wrote_is_refused() {
     let scratch = Scratch::new();
-    let home = scratch.0.join("home");
-    fs::create_dir(&home).unwrap();
-    fs::write(home.join("thesis.tex"), b"ten years").unwrap();
-    let file = scratch.0.join("file");
-    fs::write(&file, b"mine").unwrap();
-    for path in [&home, &file] {
-        let error = RunFolder::create(path, true).unwrap_err();
-        assert!(matches!(error, Error::NotARunFolder { .. }), "{error}");
-        assert!(error.to_string().contains("choose another --out"), "{error}");
+    let site = scratch.0.join("site");
+    fs::create_dir(&site).unwrap();
+    fs::write(site.join("config.toml"), b"theme = 'hugo'").unwrap();
+    fs::write(site.join("thesis.tex"), b"ten years").unwrap();
+    let error = refusal(&site);
+    let Error::ForeignEntry { entry, .. } = &error else { panic!("{error}") };
+    assert_eq!(entry, Path::new("config.toml"));
+    assert!(error.to_string().contains("move `config.toml`"), "{error}");
+    assert_eq!(fs::read(site.join("config.toml")).unwrap(), b"theme = 'hugo'");
+    assert_eq!(fs::read(site.join("thesis.tex")).unwrap(), b"ten years");
+    assert_eq!(scratch.entries(), ["site"]);
+}
+
+#[test]
+fn a_run_with_something_of_the_users_is_refused() {
+    let scratch = Scratch::new();
+    let out = scratch.0.join("run");
+    let mut folder = RunFolder::create(&out, false).unwrap();
+    folder.write("config.toml", b"first").unwrap();
+    folder.write("plots/deep/final.png", b"png").unwrap();
+    folder.commit().unwrap();
+    for (foreign, is_folder) in [
+        ("notes.txt", false),
+        ("plots/notes.txt", false),
+        ("plots/deep/notes", true),
+        ("plots/deep/final.png.bak", false),
+        ("data", true),
+    ] {
+        let path = out.join(foreign);
+        if is_folder { fs::create_dir(&path) } else { fs::write(&path, b"mine") }.unwrap();
+        let error = refusal(&out);
+        assert!(error.to_string().contains(&format!("`{foreign}`")), "{error}");
+        assert_eq!(fs::read(out.join("config.toml")).unwrap(), b"first");
+        // Still there, and the only thing in the way.
+        if is_folder { fs::remove_dir(&path) } else { fs::remove_file(&path) }.unwrap();
+        RunFolder::create(&out, true).unwrap();
     }
-    assert_eq!(fs::read(home.join("thesis.tex")).unwrap(), b"ten years");
-    assert_eq!(fs::read(file).unwrap(), b"mine");
-    assert_eq!(scratch.entries(), ["file", "home"]);
 }
 
 #[cfg(unix)]
 #[test]
-fn force_refuses_a_link() {
+fn a_link_or_folder_under_a_listed_name_is_foreign() {
+    let scratch = Scratch::new();
+    let out = scratch.0.join("run");
+    finished_run(&out, "first");
+    let listed = out.join("only-in-the-first.txt");
+    fs::remove_file(&listed).unwrap();
+    std::os::unix::fs::symlink("config.toml", &listed).unwrap();
+    assert!(matches!(refusal(&out), Error::ForeignEntry { .. }));
+    fs::remove_file(&listed).unwrap();
+    fs::create_dir(&listed).unwrap();
+    assert!(matches!(refusal(&out), Error::ForeignEntry { .. }));
+}
+
+#[test]
+fn something_put_there_during_a_forced_run_is_kept() {
+    let scratch = Scratch::new();
+    let out = scratch.0.join("run");
+    finished_run(&out, "first");
+    let mut folder = RunFolder::create(&out, true).unwrap();
+    folder.write("config.toml", b"second").unwrap();
+    fs::write(out.join("notes.txt"), b"mine").unwrap();
+    let error = folder.commit().unwrap_err();
+    assert!(error.to_string().contains("notes.txt"), "{error}");
+    assert_eq!(fs::read(out.join("notes.txt")).unwrap(), b"mine");
+    assert_eq!(fs::read(out.join("config.toml")).unwrap(), b"first");
+}
+
+#[test]
+fn the_manifest_lists_what_was_written() {
+    let scratch = Scratch::new();
+    let out = scratch.0.join("run");
+    let mut folder = RunFolder::create(&out, false).unwrap();
+    folder.write("plots/final.png", b"").unwrap();
+    folder.write("config.toml", b"").unwrap();
+    folder.commit().unwrap();
+    let list = fs::read_to_string(out.join(".steinflow-run")).unwrap();
+    assert_eq!(list, "config.toml\nplots/final.png\n");
+}
+
+#[test]
+fn a_file_is_refused() {
+    let scratch = Scratch::new();
+    let file = scratch.0.join("file");
+    fs::write(&file, b"mine").unwrap();
+    assert!(refusal(&file).to_string().contains("a file"));
+    assert_eq!(fs::read(file).unwrap(), b"mine");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_refused() {
     let scratch = Scratch::new();
     finished_run(&scratch.0.join("run"), "first");
-    let link = scratch.0.join("link");
-    std::os::unix::fs::symlink("run", &link).unwrap();
-    let error = RunFolder::create(&link, true).unwrap_err();
-    assert!(error.to_string().contains("a symbolic link"), "{error}");
+    for target in ["run", "nowhere"] {
+        let link = scratch.0.join(format!("link-to-{target}"));
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        assert!(refusal(&link).to_string().contains("a symbolic link"));
+    }
+}
+
+#[test]
+fn the_partial_folder_can_be_removed_by_hand() {
+    let scratch = Scratch::new();
+    let mut folder = RunFolder::create(scratch.0.join("run"), false).unwrap();
+    folder.write("config.toml", b"half").unwrap();
+    assert_eq!(fs::read(folder.partial_path().join("config.toml")).unwrap(), b"half");
+    fs::remove_dir_all(folder.partial_path()).unwrap();
+    assert!(scratch.entries().is_empty());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn leftovers_of_dead_processes_are_removed() {
+    let scratch = Scratch::new();
+    // Process numbers end far below this one, and 1 always lives.
+    let dead = u32::MAX;
+    for name in [
+        format!(".run.partial-{dead}"),
+        format!(".run.partial-{dead}-2"),
+        ".run.partial-1".into(),
+        format!(".other.partial-{dead}"),
+        format!(".run.partial-{dead}-mine"),
+        ".run.partial-".into(),
+        format!("run.partial-{dead}"),
+        format!(".run.partial-{dead}-3"),
+    ] {
+        fs::create_dir(scratch.0.join(&name)).unwrap();
+        fs::write(scratch.0.join(name).join("config.toml"), b"").unwrap();
+    }
+    // A complete run that found its place taken.
+    fs::write(scratch.0.join(format!(".run.partial-{dead}-3/.steinflow-run")), b"").unwrap();
+    drop(RunFolder::create(scratch.0.join("run"), false).unwrap());
+    assert_eq!(
+        scratch.entries(),
+        [
+            format!(".other.partial-{dead}"),
+            ".run.partial-".into(),
+            ".run.partial-1".into(),
+            format!(".run.partial-{dead}-3"),
+            format!(".run.partial-{dead}-mine"),
+            format!("run.partial-{dead}"),
+        ]
+    );
+}
+
+/// A writer on a disk without room.
+struct Full;
+
+impl io::Write for Full {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_called_that_in_every_format() {
+    let scratch = Scratch::new();
+    let mut folder = RunFolder::create(scratch.0.join("run"), false).unwrap();
+    let columns = [Column { name: "x".into(), values: Values::F64(vec![1.0; 1000]) }];
+    let errors = [
+        folder.write_with("full", |_| write_parquet(&columns, Full)).unwrap_err(),
+        folder.write_with("full", |_| write_json(&vec![1.0; 1000], Full)).unwrap_err(),
+        folder.write_with("full", |_| Ok(io::Write::write_all(&mut Full, b"x")?)).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(matches!(error, Error::Io { .. }) && !error.is_usage(), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("cannot write `") && text.contains("run/full`"), "{text}");
+        assert!(text.contains("free some space or choose another --out"), "{text}");
+        assert!(!text.contains("External"), "{text}");
+    }
 }
 
 #[test]
@@ -197,8 +360,7 @@ fn two_writers_of_one_name_do_not_meet() {
 fn an_error_inside_a_file_names_the_file() {
     let scratch = Scratch::new();
     let mut folder = RunFolder::create(scratch.0.join("run"), false).unwrap();
-    let error = folder
-        .write_with("particles.parquet", |file| steinflow_io::write_parquet(&[], file))
-        .unwrap_err();
+    let error =
+        folder.write_with("particles.parquet", |file| write_parquet(&[], file)).unwrap_err();
     assert!(error.to_string().contains("run/particles.parquet"), "{error}");
 }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use steinflow::Real;
 
-use crate::regression::{DEFAULT_PRIOR_SD, LinearRegression, LogisticRegression, Table};
+use crate::regression::{
+    DEFAULT_NOISE_SD, DEFAULT_PRIOR_SD, LinearRegression, LogisticRegression, Table,
+};
 use crate::toy::{Banana, Crescent, Funnel, Gaussian, GaussianMixture, Ring, TriCrescent};
 use crate::{Error, Model, Result};
 
@@ -32,12 +34,20 @@ pub struct ModelInfo {
     pub takes_dim: bool,
 }
 
-const MODELS: [ModelInfo; 9] = [
+const MODELS: [ModelInfo; 10] = [
     ModelInfo {
         name: "gaussian",
         title: "correlated Gaussian",
         formula: "N(0, Σ): by default in the plane with standard deviations 1 and 2 and correlation \
                   0.8; with dim, Σᵢⱼ = 0.8^|i − j|",
+        reference: "textbook",
+        needs_data: false,
+        takes_dim: true,
+    },
+    ModelInfo {
+        name: "standard-normal",
+        title: "standard normal",
+        formula: "N(0, I), in the plane unless dim says otherwise",
         reference: "textbook",
         needs_data: false,
         takes_dim: true,
@@ -93,7 +103,8 @@ const MODELS: [ModelInfo; 9] = [
     ModelInfo {
         name: "linear-regression",
         title: "Bayesian linear regression with known noise, posterior known exactly",
-        formula: "y ~ N(Xθ, noise_sd²), θ ~ N(0, prior_sd² I); X and y standardised, with an intercept",
+        formula: "y ~ N(Xθ, σ²), θ ~ N(0, s² I), σ = noise-sd, s = prior-sd; X has an intercept; features \
+                  and y are standardised, so coefficients are on the standardised scale",
         reference: "textbook",
         needs_data: true,
         takes_dim: false,
@@ -101,7 +112,8 @@ const MODELS: [ModelInfo; 9] = [
     ModelInfo {
         name: "logistic-regression",
         title: "Bayesian logistic regression",
-        formula: "P(y = 1) = 1/(1 + exp(−Xθ)), θ ~ N(0, prior_sd² I); X standardised, with an intercept",
+        formula: "P(y = 1) = 1/(1 + exp(−Xθ)), θ ~ N(0, s² I), s = prior-sd; X has an intercept; features \
+                  are standardised, so coefficients are on the standardised scale",
         reference: "textbook",
         needs_data: true,
         takes_dim: false,
@@ -124,10 +136,10 @@ pub struct ModelSpec {
     pub data: Option<PathBuf>,
     /// The column that a regression predicts; the last one by default.
     pub target: Option<String>,
-    /// Prior standard deviation of a regression's coefficients; 2.5 by default.
+    /// Prior standard deviation of a regression's coefficients; [`DEFAULT_PRIOR_SD`] by default.
     pub prior_sd: Option<f64>,
     /// Noise standard deviation of the linear regression, in units of the target's standard
-    /// deviation; 1 by default.
+    /// deviation; [`DEFAULT_NOISE_SD`] by default.
     pub noise_sd: Option<f64>,
 }
 
@@ -154,6 +166,7 @@ pub fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
             Some(dim) => Gaussian::autoregressive(dim, NEIGHBOUR_CORRELATION)?,
             None => Gaussian::correlated(),
         }),
+        "standard-normal" => Box::new(Gaussian::standard(spec.dim.unwrap_or(2))?),
         "mixture" => Box::new(GaussianMixture::default()),
         "tri-crescent" => Box::new(TriCrescent),
         "crescent" => Box::new(Crescent),
@@ -168,7 +181,7 @@ pub fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
             let target = spec.target.as_deref();
             let prior_sd = spec.prior_sd.unwrap_or(DEFAULT_PRIOR_SD);
             if regression == "linear-regression" {
-                let noise_sd = spec.noise_sd.unwrap_or(LinearRegression::<T>::DEFAULT_NOISE_SD);
+                let noise_sd = spec.noise_sd.unwrap_or(DEFAULT_NOISE_SD);
                 Box::new(LinearRegression::new(&table, target, prior_sd, noise_sd)?)
             } else {
                 Box::new(LogisticRegression::new(&table, target, prior_sd)?)
@@ -205,13 +218,13 @@ fn reject_options_not_taken(spec: &ModelSpec, info: &ModelInfo) -> Result<()> {
             return not_taken("target", format!("`{target}`"), remedy);
         }
         if let Some(prior_sd) = spec.prior_sd {
-            return not_taken("prior_sd", prior_sd.to_string(), "it has no prior; leave it out");
+            return not_taken("prior-sd", prior_sd.to_string(), "it has no prior; leave it out");
         }
     }
     match spec.noise_sd {
         Some(noise_sd) if info.name != "linear-regression" => {
             let remedy = "only the linear regression has noise; leave it out";
-            not_taken("noise_sd", noise_sd.to_string(), remedy)
+            not_taken("noise-sd", noise_sd.to_string(), remedy)
         }
         _ => Ok(()),
     }

@@ -25,7 +25,7 @@ pub(crate) fn require_shapes<T: Real>(
         }
         Err(Error::Shape {
             what,
-            found: format!("{} × {}", found.0, found.1),
+            found: format!("{} × {} entries", found.0, found.1),
             expected: format!("{} × {}", expected.0, expected.1),
         })
     };

@@ -20,5 +20,9 @@ pub use table_error::TableError;
 /// The prior standard deviation s of every coefficient unless the user says otherwise.
 pub const DEFAULT_PRIOR_SD: f64 = 2.5;
 
+/// The noise standard deviation of the linear regression unless the user says otherwise, in units of
+/// the target's standard deviation.
+pub const DEFAULT_NOISE_SD: f64 = 1.0;
+
 /// Particles start this close to 0, where no feature matters.
 const START_SD: f64 = 0.1;

@@ -34,7 +34,7 @@ pub enum Error {
     },
 
     /// A matrix or slice of the wrong shape.
-    #[error("{what} has shape {found}, expected {expected}")]
+    #[error("{what} has {found}, expected {expected}")]
     Shape {
         /// What it is.
         what: &'static str,

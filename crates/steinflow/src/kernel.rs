@@ -81,11 +81,12 @@ impl Kernel {
         if let Bandwidth::Fixed(values) = &self.bandwidth {
             let groups = self.group_of_block(blocks).into_iter().flatten().max().unwrap_or(0) + 1;
             if values.len() != 1 && values.len() != groups {
-                return Err(Error::setting(
-                    "bandwidth",
-                    format!("{values:?}"),
-                    format!("give one value, or {groups}: one for each block the kernel sees"),
-                ));
+                let remedy = if groups == 1 {
+                    "this kernel has one bandwidth; give one value".to_owned()
+                } else {
+                    format!("give one value, or {groups}: one for each block the kernel sees")
+                };
+                return Err(Error::setting("bandwidth", format!("{values:?}"), remedy));
             }
             if let Some(h) = values.iter().find(|h| !(**h > 0.0) || !h.is_finite()) {
                 return Err(Error::setting("bandwidth", h, "it must be positive and finite"));

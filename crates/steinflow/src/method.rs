@@ -8,9 +8,9 @@ mod parameters;
 pub use parameters::{Parameter, Parameters};
 
 use crate::dynamics::{Dynamics, Langevin, Riemannian, Sghmc, Sgnht, Sgrhmc, ThirdOrder};
-use crate::field::{Diffusion, Drift, Estimator, Field, LogRatio, ProductSpace, Stein};
+use crate::field::{Diffusion, Drift, Estimator, Field, Lawgd, LogRatio, ProductSpace, Stein};
 use crate::kernel::Kernel;
-use crate::{Error, Real, Result};
+use crate::{Error, LogDensity, Real, Result};
 
 /// Which dynamics (A, C) a method has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub enum FieldKind {
     SposExact,
     /// Drift alone: modes, not samples.
     Drift,
+    /// LAWGD: the inverse generator on a grid; one or two dimensions.
+    Lawgd,
 }
 
 impl DynamicsKind {
@@ -91,8 +93,7 @@ impl DynamicsKind {
         matches!(self, Self::Sgrhmc | Self::Sgnht)
     }
 
-    /// The dynamics with these parameters.
-    pub fn build<T: Real>(self, parameters: &Parameters) -> Box<dyn Dynamics<T>> {
+    fn build<T: Real>(self, parameters: &Parameters) -> Box<dyn Dynamics<T>> {
         let &Parameters { friction, sigma, mu, gamma, sigma_u, .. } = parameters;
         let (metric, variance) = (parameters.metric.clone(), sigma * sigma);
         match self {
@@ -160,9 +161,9 @@ impl FieldKind {
         Self::Product,
     ];
 
-    /// Whether particles feel each other, through a kernel.
-    pub fn interacts(self) -> bool {
-        !matches!(self, Self::Diffusion | Self::Drift)
+    /// Whether particles feel each other through a kernel.
+    pub fn has_kernel(self) -> bool {
+        !matches!(self, Self::Diffusion | Self::Drift | Self::Lawgd)
     }
 
     /// Whether there is noise.
@@ -171,13 +172,14 @@ impl FieldKind {
     }
 
     fn parameters(self) -> &'static [Parameter] {
-        use Parameter::{Adapt, NoiseStrength, Regulariser, SolveMemory};
+        use Parameter::{Adapt, Cells, NoiseStrength, Regulariser, Smoothing, SolveMemory};
         match self {
             Self::Gfsf => &[SolveMemory],
             Self::SteinGradient => &[Regulariser, SolveMemory],
             Self::Product => &[Adapt],
             Self::Spos => &[NoiseStrength],
             Self::SposExact => &[NoiseStrength, Adapt],
+            Self::Lawgd => &[Cells, Smoothing],
             _ => &[],
         }
     }
@@ -202,26 +204,6 @@ impl FieldKind {
         self.estimator(parameters).map_or(0, |estimator| estimator.memory(particles))
     }
 
-    /// The field, with a kernel if it interacts.
-    pub fn build<T: Real>(self, kernel: Kernel, parameters: &Parameters) -> Box<dyn Field<T>> {
-        let &Parameters { noise_strength, adapt, .. } = parameters;
-        if let Some(estimator) = self.estimator(parameters) {
-            return Box::new(match self {
-                Self::BlobStarred => LogRatio::starred(kernel, estimator),
-                _ => LogRatio::new(kernel, estimator),
-            });
-        }
-        match self {
-            Self::Diffusion => Box::new(Diffusion),
-            Self::SteinStarred => Box::new(Stein::starred(kernel)),
-            Self::Product => Box::new(ProductSpace::new(kernel, adapt)),
-            Self::Spos => Box::new(ProductSpace::spos(kernel, noise_strength)),
-            Self::SposExact => Box::new(ProductSpace::spos_exact(kernel, noise_strength, adapt)),
-            Self::Drift => Box::new(Drift),
-            _ => Box::new(Stein::new(kernel)),
-        }
-    }
-
     /// How f becomes a motion.
     pub fn formula(self) -> &'static str {
         match self {
@@ -237,6 +219,7 @@ impl FieldKind {
             Self::Spos => "dz = (E[k f + ∇₂k] + σ²f) dt + √(2σ²) dW",
             Self::SposExact => "dz = (E[k f + ∇₂k] + σ²f) dt + √(2K/N + 2σ²) dW",
             Self::Drift => "dz = f dt",
+            Self::Lawgd => "v = −M∇φ, −𝒜φ = ρ/π − 1, 𝒜g = (1/π)∇·(πM∇g)",
         }
     }
 
@@ -255,6 +238,7 @@ impl FieldKind {
             Self::Spos => "SPOS: Stein with independent noise; biased",
             Self::SposExact => "SPOS, corrected: exact for every N",
             Self::Drift => "Deep ensembles: independent descents to modes, not samples",
+            Self::Lawgd => "LAWGD: KL falls at the rate χ²; one or two dimensions",
         }
     }
 
@@ -265,9 +249,19 @@ impl FieldKind {
             Self::SteinGradient => "Li & Turner 2018",
             Self::Spos => "Zhang et al. 2020",
             Self::Drift => "Lakshminarayanan et al. 2017",
+            Self::Lawgd => "Chewi et al. 2020",
             _ => "Shen, Heinonen & Kaski 2021",
         }
     }
+}
+
+/// A target and a window `[(low, high), …]` that holds nearly all of it.
+#[derive(Clone, Copy)]
+pub struct Region<'a> {
+    /// π.
+    pub target: &'a dyn LogDensity<f64>,
+    /// Limits per coordinate.
+    pub window: &'a [(f64, f64)],
 }
 
 /// A sampler with a name.
@@ -293,6 +287,8 @@ impl Method {
             (_, FieldKind::Spos) => "spos".to_owned(),
             (_, FieldKind::SposExact) => "spos-exact".to_owned(),
             (_, FieldKind::Drift) => "de".to_owned(),
+            (DynamicsKind::Langevin, FieldKind::Lawgd) => "lawgd".to_owned(),
+            (_, FieldKind::Lawgd) => format!("{base}-lawgd"),
             _ => {
                 let suffix = match field {
                     FieldKind::Stein => "stein",
@@ -315,7 +311,7 @@ impl Method {
 
     /// All methods, field by field.
     pub fn all() -> Vec<Self> {
-        use FieldKind::{BlobStarred, Drift, Product, Spos, SposExact, SteinStarred};
+        use FieldKind::{BlobStarred, Drift, Lawgd, Product, Spos, SposExact, SteinStarred};
         let mut all = Vec::new();
         for field in FieldKind::OVER_ANY {
             for dynamics in DynamicsKind::ALL {
@@ -333,6 +329,9 @@ impl Method {
         }
         all.extend([Spos, SposExact].map(|field| Self::new(DynamicsKind::Langevin, field)));
         all.push(Self::new(DynamicsKind::Sghmc, Drift));
+        // Its grid is over θ alone.
+        let on_theta = [DynamicsKind::Langevin, DynamicsKind::Riemannian];
+        all.extend(on_theta.map(|dynamics| Self::new(dynamics, Lawgd)));
         all
     }
 
@@ -351,6 +350,56 @@ impl Method {
             Some(method) => Ok(method.clone()),
             None => Err(Error::unknown("method", name, all.iter().map(|m| m.name.as_str()))),
         }
+    }
+
+    /// (A, C) with these parameters.
+    pub fn build_dynamics<T: Real>(&self, parameters: &Parameters) -> Box<dyn Dynamics<T>> {
+        self.dynamics.build(parameters)
+    }
+
+    /// The field with these parameters, and a kernel where it has one.
+    ///
+    /// LAWGD looks at its target beforehand, over a window that holds nearly all of π: `region` is
+    /// the target and the window. Other fields ignore it.
+    pub fn build_field<T: Real>(
+        &self,
+        kernel: Kernel,
+        parameters: &Parameters,
+        region: Option<Region<'_>>,
+    ) -> Result<Box<dyn Field<T>>> {
+        let &Parameters { noise_strength, adapt, smoothing, cells, .. } = parameters;
+        if let Some(estimator) = self.field.estimator(parameters) {
+            return Ok(Box::new(match self.field {
+                FieldKind::BlobStarred => LogRatio::starred(kernel, estimator),
+                _ => LogRatio::new(kernel, estimator),
+            }));
+        }
+        Ok(match self.field {
+            FieldKind::Diffusion => Box::new(Diffusion),
+            FieldKind::SteinStarred => Box::new(Stein::starred(kernel)),
+            FieldKind::Product => Box::new(ProductSpace::new(kernel, adapt)),
+            FieldKind::Spos => Box::new(ProductSpace::spos(kernel, noise_strength)),
+            FieldKind::SposExact => {
+                Box::new(ProductSpace::spos_exact(kernel, noise_strength, adapt))
+            }
+            FieldKind::Drift => Box::new(Drift),
+            FieldKind::Lawgd => {
+                let Some(Region { target, window }) = region else {
+                    let remedy = "it works on a grid: say over which window of the target";
+                    return Err(Error::setting("field", "LAWGD without a window", remedy));
+                };
+                let plane = target.dim() > 1;
+                let cells = cells.unwrap_or(if plane { 64 } else { 1000 });
+                let dynamics = self.dynamics.build::<f64>(parameters);
+                let field = Lawgd::new(target, &*dynamics, window, cells)?;
+                // On a line LAWGD is exact; in the plane particles lock into a lattice without it.
+                match smoothing.unwrap_or(if plane { 0.1 } else { 0.0 }) {
+                    0.0 => Box::new(field),
+                    time => Box::new(field.smoothed(time)?),
+                }
+            }
+            _ => Box::new(Stein::new(kernel)),
+        })
     }
 
     /// The parameters it has: its dynamics', then its field's.

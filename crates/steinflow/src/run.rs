@@ -329,6 +329,8 @@ impl<'a, T: Real> Sampler<'a, T> {
 impl<T: Real> Start<T> {
     /// Checks the start against the target's dimension; returns the number of particles.
     fn check(&self, dim: usize) -> Result<usize> {
+        /// A handful of matrices of this size fill 20 GiB; nobody means to ask for more.
+        const MOST_NUMBERS: usize = 1 << 28;
         let (count, found) = match self {
             Self::At(theta) => (theta.rows(), theta.cols()),
             Self::Normal { count, mean, .. } => (*count, mean.len()),
@@ -342,6 +344,10 @@ impl<T: Real> Start<T> {
         }
         if count == 0 {
             return Err(Error::setting("number of particles", 0, "take 2 or more"));
+        }
+        if count.checked_mul(dim.max(1)).is_none_or(|numbers| numbers > MOST_NUMBERS) {
+            let remedy = format!("{dim} coordinates allow at most {}", MOST_NUMBERS / dim.max(1));
+            return Err(Error::setting("number of particles", count, remedy));
         }
         if let Self::Normal { mean, sd, .. } = self {
             if !(*sd >= 0.0) || !sd.is_finite() {

@@ -327,8 +327,8 @@ fn momentum_resampling_makes_thousands_of_samples_from_fifty_particles() {
     let mut samples = Samples::<f64>::new(1000, 60);
     Sampler::new(
         gaussian(vec![0.0, 0.0], precision),
-        method.dynamics.build(&parameters),
-        method.field.build(Kernel::default(), &parameters),
+        method.build_dynamics(&parameters),
+        method.build_field(Kernel::default(), &parameters, None).unwrap(),
     )
     .start_normal(50, &[0.0, 0.0], 1.0)
     .phase(SymmetricSplitting, 7000, StepSize::Constant(0.05))
@@ -383,8 +383,8 @@ fn deep_ensembles_find_modes() {
         gaussian(vec![1.0, -2.0], Matrix::from_fn(2, 2, |i, j| f64::from(u8::from(i == j))));
     let outcome = Sampler::<f64>::new(
         target,
-        method.dynamics.build(&parameters),
-        method.field.build(Kernel::default(), &parameters),
+        method.build_dynamics(&parameters),
+        method.build_field(Kernel::default(), &parameters, None).unwrap(),
     )
     .start_normal(5, &[0.0, 0.0], 3.0)
     .phase(SymmetricSplitting, 2000, StepSize::Constant(0.05))

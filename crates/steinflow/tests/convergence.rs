@@ -42,8 +42,8 @@ fn moments(method: &str, settings: &Settings) -> [(f64, f64); 2] {
     let (mut count, mut sums) = (0.0, [[0.0; 2]; 2]);
     let mut sampler = Sampler::new(
         common::gaussian::<f64>(MEAN.to_vec(), precision),
-        method.dynamics.build(&parameters),
-        method.field.build(Kernel::default(), &parameters),
+        method.build_dynamics(&parameters),
+        method.build_field(Kernel::default(), &parameters, None).unwrap(),
     )
     .start_normal(settings.particles, &[0.0, 0.0], 1.0)
     .seed(1)

@@ -7,6 +7,8 @@ use super::window::Window;
 pub const TICK_SIZE: u32 = 12;
 pub const LABEL_SIZE: u32 = 14;
 const TICK_LENGTH: f64 = 4.0;
+/// The least space between tick labels: wider than one inside a label.
+const LABEL_GAP: f64 = 7.0;
 const LINE_WIDTH: f64 = 0.8;
 
 /// Room below a panel for tick labels and the axis label.
@@ -21,6 +23,8 @@ pub struct Frame {
     pub height: f64,
     pub x: Window,
     pub y: Window,
+    /// How far tick labels may reach beyond the edges.
+    pub overhang: f64,
 }
 
 impl Frame {
@@ -40,18 +44,58 @@ impl Frame {
         canvas.line(corners, INK, LINE_WIDTH);
     }
 
-    /// Ticks and a label below.
-    pub fn draw_x_axis(&self, canvas: &mut Canvas, ticks: &Ticks, label: &str) {
+    /// About `wanted` ticks below, as many of them labelled as there is room for, and a label.
+    pub fn draw_x_axis(&self, canvas: &mut Canvas, wanted: usize, label: &str) {
         let bottom = self.top + self.height;
+        let ticks = self.x_ticks(wanted);
         for (&position, text) in ticks.positions.iter().zip(&ticks.labels) {
             let x = self.x_at(position);
             canvas.line(vec![(x, bottom), (x, bottom + TICK_LENGTH)], INK, LINE_WIDTH);
-            let at = (x, bottom + TICK_LENGTH + f64::from(TICK_SIZE));
-            canvas.text(at, TICK_SIZE, INK, Anchor::Middle, text);
+            if !text.is_empty() {
+                let at = (self.label_centre(x, text), bottom + TICK_LENGTH + f64::from(TICK_SIZE));
+                canvas.text(at, TICK_SIZE, INK, Anchor::Middle, text);
+            }
         }
         let at = (self.left + self.width / 2.0, bottom + BELOW - 6.0);
         let label = shortened(label, LABEL_SIZE, self.width);
         canvas.text(at, LABEL_SIZE, INK, Anchor::Middle, &label);
+    }
+
+    /// Ticks whose labels do not touch, near their ticks if that can be.
+    fn x_ticks(&self, wanted: usize) -> Ticks {
+        let ticks = Ticks::new(self.x, wanted);
+        let step = match ticks.positions[..] {
+            [first, second, ..] => self.x_at(second) - self.x_at(first),
+            _ => self.width,
+        };
+        // Farther off, a label could be taken for the next tick's.
+        ticks
+            .thinned(|ticks| self.have_room(ticks, 0.25 * step))
+            .or_else(|| ticks.thinned(|ticks| self.have_room(ticks, step)))
+            .unwrap_or_else(|| ticks.with_one_label())
+    }
+
+    /// The middle of a label below `x`, moved as far as keeps the label within the panel.
+    fn label_centre(&self, x: f64, text: &str) -> f64 {
+        let margin = 0.5 * text_width(text, TICK_SIZE) - self.overhang;
+        x.min(self.left + self.width - margin).max(self.left + margin)
+    }
+
+    /// Whether no label of an x axis comes close to the next, nor is moved by more than `shift`.
+    fn have_room(&self, ticks: &Ticks, shift: f64) -> bool {
+        let mut free_from = f64::NEG_INFINITY;
+        let mut labels = ticks.positions.iter().zip(&ticks.labels);
+        labels.all(|(&position, text)| {
+            if text.is_empty() {
+                return true;
+            }
+            let x = self.x_at(position);
+            let centre = self.label_centre(x, text);
+            let half = 0.5 * text_width(text, TICK_SIZE);
+            let is_free = centre - half >= free_from;
+            free_from = centre + half + LABEL_GAP;
+            is_free && (centre - x).abs() <= shift
+        })
     }
 
     /// Ticks and a label to the left; `room` is what [`room_left`] said.
@@ -60,7 +104,10 @@ impl Frame {
             let y = self.y_at(position);
             canvas.line(vec![(self.left - TICK_LENGTH, y), (self.left, y)], INK, LINE_WIDTH);
             // Digits are about 0.7 of the size high; half of that centres them on the tick.
-            let at = (self.left - TICK_LENGTH - 3.0, y + 0.36 * f64::from(TICK_SIZE));
+            let half = 0.36 * f64::from(TICK_SIZE);
+            let margin = half - self.overhang;
+            let centre = y.clamp(self.top + margin, self.top + self.height - margin);
+            let at = (self.left - TICK_LENGTH - 3.0, centre + half);
             canvas.text(at, TICK_SIZE, INK, Anchor::End, text);
         }
         let at = (self.left - room + f64::from(LABEL_SIZE) + 4.0, self.top + self.height / 2.0);

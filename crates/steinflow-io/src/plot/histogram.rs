@@ -26,7 +26,6 @@ pub fn draw(plot: &ParticlePlot<'_>) -> Canvas {
     let highest_curve =
         curve.iter().flat_map(|(_, heights)| heights).copied().fold(0.0_f64, f64::max);
     let y = Window { low: 0.0, high: height_limit(bars.highest().max(highest_curve)) };
-    let x_ticks = Ticks::new(window, 7);
     let y_ticks = Ticks::new(y, 5);
     let left = room_left([&y_ticks]);
 
@@ -40,8 +39,15 @@ pub fn draw(plot: &ParticlePlot<'_>) -> Canvas {
         );
     }
     let top = header.height();
-    let frame =
-        Frame { left, top, width: WIDTH - left - RIGHT, height: PANEL_HEIGHT, x: window, y };
+    let frame = Frame {
+        left,
+        top,
+        width: WIDTH - left - RIGHT,
+        height: PANEL_HEIGHT,
+        x: window,
+        y,
+        overhang: RIGHT - 4.0,
+    };
 
     let mut canvas = Canvas::new(WIDTH, top + PANEL_HEIGHT + BELOW);
     header.draw(&mut canvas);
@@ -56,7 +62,7 @@ pub fn draw(plot: &ParticlePlot<'_>) -> Canvas {
         canvas.line(points, DENSITY, 2.0);
     }
     frame.draw_box(&mut canvas);
-    frame.draw_x_axis(&mut canvas, &x_ticks, &plot.names[0]);
+    frame.draw_x_axis(&mut canvas, 7, &plot.names[0]);
     frame.draw_y_axis(&mut canvas, &y_ticks, "density", left);
     canvas
 }

@@ -5,12 +5,14 @@ use super::canvas::Canvas;
 use super::frame::{BELOW, Frame, room_left};
 use super::header::{Header, notes_on_missing};
 use super::histogram::Bars;
-use super::plane::draw_particles;
+use super::plane::{draw_particles, thinned};
 use super::ticks::Ticks;
 use super::window::Window;
 
 /// More panels than this would be too small to read.
 const MOST_COORDINATES: usize = 4;
+/// More dots than this fill a small panel.
+const MOST_DOTS: usize = 2000;
 const WIDTH: f64 = 560.0;
 const RIGHT: f64 = 14.0;
 const GAP: f64 = 9.0;
@@ -22,13 +24,16 @@ pub fn draw(plot: &ParticlePlot<'_>) -> Canvas {
     let coordinates: Vec<Vec<f64>> = (0..shown).map(|k| plot.coordinate(&rows, k)).collect();
     let windows: Vec<Window> =
         coordinates.iter().map(|values| Window::around(values, None)).collect();
-    let ticks: Vec<Ticks> = windows.iter().map(|&window| Ticks::new(window, 3)).collect();
-    let left = room_left(&ticks[1..]);
+    // The histogram of the first coordinate has no y axis.
+    let y_ticks: Vec<Ticks> = windows[1..].iter().map(|&window| Ticks::new(window, 3)).collect();
+    let left = room_left(&y_ticks);
 
     let outside = (0..rows.len())
         .filter(|&i| (0..shown).any(|k| !windows[k].contains(coordinates[k][i])))
         .count();
     let mut notes = notes_on_missing(plot.points.rows() - rows.len(), outside);
+    let (dots, note) = thinned(&rows, MOST_DOTS);
+    notes.extend(note);
     if shown < dim {
         notes.insert(0, format!("first {shown} of {dim} coordinates"));
     }
@@ -49,18 +54,20 @@ pub fn draw(plot: &ParticlePlot<'_>) -> Canvas {
                 height: side,
                 x: windows[col],
                 y: bars.as_ref().map_or(windows[row], Bars::window),
+                // What reaches out of one panel would meet the labels of the next.
+                overhang: 0.0,
             };
             match bars {
                 Some(bars) => bars.draw(&mut canvas, &frame),
-                None => draw_particles(plot, &rows, (col, row), &mut canvas, &frame, 0.75),
+                None => draw_particles(plot, &dots, (col, row), &mut canvas, &frame, 0.75),
             }
             frame.draw_box(&mut canvas);
             if row + 1 == shown {
-                frame.draw_x_axis(&mut canvas, &ticks[col], &plot.names[col]);
+                frame.draw_x_axis(&mut canvas, 3, &plot.names[col]);
             }
             // The heights of a histogram on the diagonal are of no use, so its axis stays bare.
             if col == 0 && row > 0 {
-                frame.draw_y_axis(&mut canvas, &ticks[row], &plot.names[row], left);
+                frame.draw_y_axis(&mut canvas, &y_ticks[row - 1], &plot.names[row], left);
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use super::window::Window;
 
-/// Positions of ticks and their labels.
+/// Positions of ticks and their labels; a blank label where there is no room for one.
+#[derive(Clone)]
 pub struct Ticks {
     pub positions: Vec<f64>,
     pub labels: Vec<String>,
@@ -19,6 +20,33 @@ impl Ticks {
         let positions = multiples(window, step);
         let labels = labels(&positions, step);
         Self { positions, labels }
+    }
+
+    /// These ticks, with every label or every second, third, … one, two at least: the first choice
+    /// that `fits`.
+    ///
+    /// A coarser step instead could leave a single tick: the next after 0.2 is 0.5.
+    pub fn thinned(&self, fits: impl Fn(&Self) -> bool) -> Option<Self> {
+        let count = self.positions.len();
+        (1..count)
+            .flat_map(|every| (0..every.min(count - every)).map(move |offset| (every, offset)))
+            .map(|(every, offset)| self.labelled(|i| i % every == offset))
+            .find(fits)
+    }
+
+    /// These ticks with one label, in the middle.
+    pub fn with_one_label(&self) -> Self {
+        self.labelled(|i| i == self.positions.len() / 2)
+    }
+
+    fn labelled(&self, is_labelled: impl Fn(usize) -> bool) -> Self {
+        let mut chosen = self.clone();
+        for (i, label) in chosen.labels.iter_mut().enumerate() {
+            if !is_labelled(i) {
+                label.clear();
+            }
+        }
+        chosen
     }
 }
 
@@ -81,6 +109,24 @@ mod tests {
         assert_eq!(Ticks::new(Window { low: -1.9, high: 1.2 }, 3).labels, ["−1", "0", "1"]);
         assert_eq!(labels_of(-0.1, 3.9), ["0", "1", "2", "3"]);
         assert_eq!(labels_of(0.0, 2e7), ["0", "5e6", "1.0e7", "1.5e7", "2.0e7"]);
+    }
+
+    #[test]
+    fn labels_that_do_not_fit_become_fewer() {
+        let ticks = Ticks::new(Window { low: -1.45, high: -0.55 }, 5);
+        let thinned = |most: usize, with_first: bool| {
+            let fits = |ticks: &Ticks| {
+                let count = ticks.labels.iter().filter(|label| !label.is_empty()).count();
+                count <= most && (with_first || ticks.labels[0].is_empty())
+            };
+            ticks.thinned(fits).map(|ticks| ticks.labels)
+        };
+        let some = |labels: [&str; 5]| Some(labels.map(String::from).to_vec());
+        assert_eq!(thinned(5, true), some(["−1.4", "−1.2", "−1.0", "−0.8", "−0.6"]));
+        assert_eq!(thinned(3, true), some(["−1.4", "", "−1.0", "", "−0.6"]));
+        assert_eq!(thinned(3, false), some(["", "−1.2", "", "−0.8", ""]));
+        assert_eq!(thinned(1, true), None);
+        assert_eq!(ticks.with_one_label().labels, ["", "", "−1.0", "", ""]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::{Describe, Moments, Result, Start};
 /// The posterior of the coefficients of a linear regression, with its exact answer.
 ///
 /// The target column is standardised too, so `noise_sd` is in units of its standard deviation: 1,
-/// the default, says that the features may explain nothing.
+/// [the default](super::DEFAULT_NOISE_SD), says that the features may explain nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearRegression<T> {
     predictor: Predictor<T>,
@@ -25,13 +25,10 @@ pub struct LinearRegression<T> {
 }
 
 impl<T: Real> LinearRegression<T> {
-    /// The noise standard deviation unless the user says otherwise.
-    pub const DEFAULT_NOISE_SD: f64 = 1.0;
-
     /// Predicts column `target` of `table` (the last one when `None`) from all others.
     pub fn new(table: &Table, target: Option<&str>, prior_sd: f64, noise_sd: f64) -> Result<Self> {
-        require_scale("prior_sd", prior_sd)?;
-        require_scale("noise_sd", noise_sd)?;
+        require_scale("prior-sd", prior_sd)?;
+        require_scale("noise-sd", noise_sd)?;
         let design = Design::new(table, target)?;
         let target_scaling = design::scaling(table, table.position(target)?)?;
         let y: Vec<f64> = design.target().iter().map(|&y| target_scaling.standardise(y)).collect();

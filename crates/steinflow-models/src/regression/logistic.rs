@@ -18,7 +18,7 @@ impl<T: Real> LogisticRegression<T> {
     /// Predicts column `target` of `table` (the last one when `None`), which holds 0 and 1, from all
     /// others.
     pub fn new(table: &Table, target: Option<&str>, prior_sd: f64) -> Result<Self> {
-        require_scale("prior_sd", prior_sd)?;
+        require_scale("prior-sd", prior_sd)?;
         let design = Design::new(table, target)?;
         let not_binary = |&(_, &y): &(usize, &f64)| y != 0.0 && y != 1.0;
         if let Some((row, &value)) = design.target().iter().enumerate().find(not_binary) {
@@ -27,6 +27,15 @@ impl<T: Real> LogisticRegression<T> {
                 line: table.line(row),
                 column: design.target_name().to_owned(),
                 value,
+            }
+            .into());
+        }
+        let first = design.target()[0];
+        if design.target().iter().all(|&y| y == first) {
+            return Err(TableError::OneClass {
+                file: table.file().to_owned(),
+                column: design.target_name().to_owned(),
+                value: first,
             }
             .into());
         }

@@ -31,6 +31,10 @@ impl Table {
     /// Reads a file.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, TableError> {
         let file = path.as_ref();
+        // Asked first, because some systems open a directory and fail only when it is read.
+        if file.is_dir() {
+            return Err(TableError::Directory { file: file.to_owned() });
+        }
         let opened = File::open(file)
             .map_err(|source| TableError::Open { file: file.to_owned(), source })?;
         Self::from_reader(opened, file)
@@ -141,6 +145,15 @@ fn header(record: &StringRecord, file: &Path) -> Result<Vec<String>, TableError>
         let cells: Vec<&str> = record.iter().collect();
         let found = format!("the numbers `{}`", cells.join(","));
         return Err(TableError::NoHeader { file: file.to_owned(), found });
+    }
+    // Without a comma in sight, another separator is likelier than one column of such a name.
+    if record.len() == 1 {
+        for (separator, name) in [(';', "semicolons"), ('\t', "tabs")] {
+            if record[0].contains(separator) {
+                let file = file.to_owned();
+                return Err(TableError::OtherSeparator { file, separator: name });
+            }
+        }
     }
     let mut taken = HashSet::new();
     for (i, name) in record.iter().enumerate() {

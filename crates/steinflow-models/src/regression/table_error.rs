@@ -15,6 +15,13 @@ pub enum TableError {
         source: std::io::Error,
     },
 
+    /// A directory instead of a file.
+    #[error("{} is a directory: give a CSV file", .file.display())]
+    Directory {
+        /// The directory.
+        file: PathBuf,
+    },
+
     /// The bytes cannot be read, or are not UTF-8.
     #[error("cannot read {}: {source}; save the table as comma-separated UTF-8", .file.display())]
     Read {
@@ -33,6 +40,18 @@ pub enum TableError {
         file: PathBuf,
         /// What stands in its place.
         found: String,
+    },
+
+    /// A header that only another separator would split.
+    #[error(
+        "{}, line 1: the columns seem to be separated by {separator}: save the table with commas (and \
+         decimal points)", .file.display()
+    )]
+    OtherSeparator {
+        /// The file.
+        file: PathBuf,
+        /// `semicolons` or `tabs`.
+        separator: &'static str,
     },
 
     /// A column without a name.
@@ -184,6 +203,20 @@ pub enum TableError {
         /// The column's name.
         column: String,
         /// The value found.
+        value: f64,
+    },
+
+    /// A target of logistic regression with 0 or 1 alone.
+    #[error(
+        "{}, column `{column}`: every row holds {value}, so there is nothing to learn: add rows of the \
+         other class or choose another target", .file.display()
+    )]
+    OneClass {
+        /// The file.
+        file: PathBuf,
+        /// The column's name.
+        column: String,
+        /// Its only value.
         value: f64,
     },
 }

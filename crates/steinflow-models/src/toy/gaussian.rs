@@ -123,7 +123,7 @@ fn require_matching(mean: &[f64], matrix: &Matrix<f64>, what: &'static str) -> R
     if (matrix.rows(), matrix.cols()) != (dim, dim) {
         return Err(steinflow::Error::Shape {
             what,
-            found: format!("{} × {}", matrix.rows(), matrix.cols()),
+            found: format!("{} × {} entries", matrix.rows(), matrix.cols()),
             expected: format!("{dim} × {dim}, to match the mean"),
         }
         .into());

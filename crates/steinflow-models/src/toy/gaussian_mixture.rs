@@ -43,7 +43,7 @@ impl GaussianMixture {
                 if mean.len() != dim {
                     return Err(steinflow::Error::Shape {
                         what: "mean of a component",
-                        found: mean.len().to_string(),
+                        found: format!("{} coordinates", mean.len()),
                         expected: format!("{dim}, as for the first component"),
                     }
                     .into());

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use steinflow::{LogDensity, Matrix, Real};
+use steinflow_models::regression::{DEFAULT_NOISE_SD, DEFAULT_PRIOR_SD};
 use steinflow_models::toy::{Banana, Gaussian, GaussianMixture, Ring};
 use steinflow_models::{Error, Model, ModelSpec, build, catalogue};
 
@@ -61,6 +62,7 @@ fn every_model_builds_and_describes_itself() {
         names,
         [
             "gaussian",
+            "standard-normal",
             "mixture",
             "tri-crescent",
             "crescent",
@@ -76,7 +78,7 @@ fn every_model_builds_and_describes_itself() {
 
 #[test]
 fn the_dimension_is_chosen_where_it_can_be() {
-    for (info, dim) in catalogue().iter().filter(|info| info.takes_dim).zip([7, 5]) {
+    for (info, dim) in catalogue().iter().filter(|info| info.takes_dim).zip([7, 3, 5]) {
         let spec = ModelSpec { dim: Some(dim), ..named(info.name) };
         assert_eq!(build::<f32>(&spec).unwrap().dim(), dim);
     }
@@ -120,10 +122,10 @@ fn options_that_do_not_fit_are_errors() {
     for (option, spec) in [
         ("data", ModelSpec { data: Some("a.csv".into()), ..named("banana") }),
         ("target", ModelSpec { target: Some("y".into()), ..named("gaussian") }),
-        ("prior_sd", ModelSpec { prior_sd: Some(1.0), ..named("ring") }),
-        ("noise_sd", ModelSpec { noise_sd: Some(1.0), ..named("funnel") }),
+        ("prior-sd", ModelSpec { prior_sd: Some(1.0), ..named("ring") }),
+        ("noise-sd", ModelSpec { noise_sd: Some(1.0), ..named("funnel") }),
         (
-            "noise_sd",
+            "noise-sd",
             ModelSpec {
                 noise_sd: Some(1.0),
                 data: Some(data.clone()),
@@ -138,11 +140,11 @@ fn options_that_do_not_fit_are_errors() {
         );
     }
     for (name, value) in
-        [("prior_sd", -1.0), ("prior_sd", f64::NAN), ("prior_sd", 1e-200), ("noise_sd", 0.0)]
+        [("prior-sd", -1.0), ("prior-sd", f64::NAN), ("prior-sd", 1e-200), ("noise-sd", 0.0)]
     {
         let mut spec = ModelSpec { data: Some(data.clone()), ..named("linear-regression") };
         match name {
-            "prior_sd" => spec.prior_sd = Some(value),
+            "prior-sd" => spec.prior_sd = Some(value),
             _ => spec.noise_sd = Some(value),
         }
         let message = error(&spec).to_string();
@@ -173,6 +175,27 @@ fn options_reach_the_model() {
 }
 
 #[test]
+fn defaults_are_the_published_ones() {
+    let spec =
+        ModelSpec { data: Some(data_file("defaults.csv", true)), ..named("linear-regression") };
+    let explicit = ModelSpec {
+        prior_sd: Some(DEFAULT_PRIOR_SD),
+        noise_sd: Some(DEFAULT_NOISE_SD),
+        ..spec.clone()
+    };
+    let moments = |spec: &ModelSpec| build::<f64>(spec).unwrap().exact_moments();
+    assert_eq!(moments(&spec), moments(&explicit));
+}
+
+#[test]
+fn regressions_say_on_which_scale_their_coefficients_are() {
+    for info in catalogue().iter().filter(|info| info.needs_data) {
+        assert!(info.formula.contains("coefficients are on the standardised scale"), "{info:?}");
+        assert!(info.formula.contains("prior-sd"), "{info:?}");
+    }
+}
+
+#[test]
 fn toys_reject_parameters_without_a_density() {
     let identity = |dim: usize| Matrix::from_fn(dim, dim, |i, j| f64::from(u8::from(i == j)));
     let mixture = |weight, dim| {
@@ -187,12 +210,12 @@ fn toys_reject_parameters_without_a_density() {
         (Ring::new(1.0, f64::NAN).err(), "width is NaN"),
         (Gaussian::standard(0).err(), "dim is 0"),
         (Gaussian::autoregressive(2, 1.0).err(), "correlation is 1"),
-        (Gaussian::new(vec![0.0; 3], identity(2)).err(), "shape 2 × 2, expected 3 × 3"),
+        (Gaussian::new(vec![0.0; 3], identity(2)).err(), "2 × 2 entries, expected 3 × 3"),
         (Gaussian::new(vec![f64::NAN], identity(1)).err(), "mean is NaN"),
         (GaussianMixture::new(Vec::new()).err(), "at least 1 component"),
         (mixture(0.0, 2), "weight is 0"),
         (mixture(f64::NAN, 2), "weight is NaN"),
-        (mixture(1.0, 3), "shape 3, expected 2"),
+        (mixture(1.0, 3), "3 coordinates, expected 2"),
     ] {
         let error = error.expect(words);
         assert!(error.to_string().contains(words), "`{words}` is not in: {error}");

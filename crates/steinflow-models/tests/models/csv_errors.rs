@@ -36,6 +36,33 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
+fn a_directory_is_called_one() {
+    let error = Table::read(env!("CARGO_MANIFEST_DIR")).unwrap_err();
+    assert!(matches!(error, TableError::Directory { .. }), "{error}");
+    says(&error, &[env!("CARGO_MANIFEST_DIR"), "is a directory", "CSV file"]);
+}
+
+#[test]
+fn other_separators_are_recognised() {
+    for (text, name) in [
+        ("a;y\n1,5;2\n", "semicolons"),
+        ("\"a\";\"y\"\n1;2\n", "semicolons"),
+        ("a\ty\n1\t2\n", "tabs"),
+        ("1;2\n3;4\n", "semicolons"),
+    ] {
+        let error = read(text);
+        assert!(
+            matches!(error, TableError::OtherSeparator { separator, .. } if separator == name),
+            "{error}"
+        );
+        says(&error, &["data.csv, line 1", &format!("separated by {name}"), "with commas"]);
+    }
+    // Beside commas they are part of a name.
+    let table = Table::from_reader("a;b,y\n1,2\n".as_bytes(), "data.csv").unwrap();
+    assert_eq!(table.columns(), ["a;b", "y"]);
+}
+
+#[test]
 fn text_that_is_not_utf8_is_rejected() {
     let error = Table::from_reader(&b"a,y\n1,\xff\n"[..], "data.csv").unwrap_err();
     assert!(matches!(error, TableError::Read { .. }));
@@ -154,4 +181,17 @@ fn a_logistic_target_is_0_or_1() {
         "{error}"
     );
     says(&error, &["data.csv, line 5, column `y`", "0 or 1", "found 2"]);
+}
+
+#[test]
+fn a_logistic_target_has_both_classes() {
+    for class in [0, 1] {
+        let text = format!("a,y\n1,{class}\n2,{class}\n");
+        let table = Table::from_reader(text.as_bytes(), "data.csv").unwrap();
+        let error = LogisticRegression::<f64>::new(&table, None, 1.0).unwrap_err();
+        assert!(matches!(error, Error::Table(TableError::OneClass { .. })), "{error}");
+        assert!(error.is_usage());
+        let found = format!("every row holds {class}");
+        says(&error, &["data.csv, column `y`", &found, "nothing to learn", "another target"]);
+    }
 }

@@ -89,7 +89,11 @@ impl<T: Real> Integrator<T> for Adaptive<T> {
         if structure.blocks() > 1 || random {
             return Err(Error::setting(
                 "integrator",
-                format!("{:?}", self.rule),
+                match self.rule {
+                    Rule::Adagrad => "adagrad",
+                    Rule::RmsProp { .. } => "rmsprop",
+                    Rule::Adam { .. } => "adam",
+                },
                 "it is for first-order deterministic flows such as svgd; use euler or splitting",
             ));
         }

@@ -29,6 +29,8 @@ pub enum Parameter {
     Adapt,
     /// Cells of a grid per coordinate.
     Cells,
+    /// τ of LAWGD.
+    Smoothing,
 }
 
 impl Parameter {
@@ -46,6 +48,7 @@ impl Parameter {
             Self::NoiseStrength => "noise-strength",
             Self::Adapt => "adapt",
             Self::Cells => "cells",
+            Self::Smoothing => "smoothing",
         }
     }
 }
@@ -75,6 +78,8 @@ pub struct Parameters {
     pub adapt: u64,
     /// Cells of LAWGD's grid per coordinate; none for what suits the dimension.
     pub cells: Option<usize>,
+    /// τ, how long LAWGD's ρ/π is smoothed for; none for what suits the dimension.
+    pub smoothing: Option<f64>,
 }
 
 impl Default for Parameters {
@@ -91,6 +96,7 @@ impl Default for Parameters {
             noise_strength: 0.1,
             adapt: 100,
             cells: None,
+            smoothing: None,
         }
     }
 }
@@ -108,13 +114,18 @@ impl Parameters {
                 Parameter::Metric => (self.metric.scale, false),
                 Parameter::Regulariser => (self.regulariser, true),
                 Parameter::NoiseStrength => (self.noise_strength, true),
+                Parameter::Smoothing => (self.smoothing.unwrap_or(0.0), true),
                 Parameter::SolveMemory | Parameter::Adapt | Parameter::Cells => continue,
             };
             let in_range = value > 0.0 || (may_be_zero && value == 0.0);
             if !in_range || !value.is_finite() {
                 let bound = if may_be_zero { "zero or positive" } else { "positive" };
                 let remedy = format!("it must be {bound} and finite");
-                return Err(Error::setting(parameter.name(), value, remedy));
+                let name = match parameter {
+                    Parameter::Metric => "metric-scale",
+                    other => other.name(),
+                };
+                return Err(Error::setting(name, value, remedy));
             }
         }
         Ok(())

@@ -29,13 +29,21 @@ impl Axis {
     }
 
     /// The two centres around x and their linear weights; beyond the outermost centres, those.
-    fn neighbours(&self, x: f64) -> [(usize, f64); 2] {
-        let last = self.cells - 1;
-        let position = ((x - self.low) / self.spacing() - 0.5).clamp(0.0, last as f64);
-        let below = position as usize;
-        let weight = position - below as f64;
-        [(below, 1.0 - weight), ((below + 1).min(last), weight)]
+    fn centres_around(&self, x: f64) -> [(usize, f64); 2] {
+        around((x - self.low) / self.spacing() - 0.5, self.cells - 1)
     }
+
+    fn corners_around(&self, x: f64) -> [(usize, f64); 2] {
+        around((x - self.low) / self.spacing(), self.cells)
+    }
+}
+
+/// The two integers from 0 to `last` around `position`, with linear weights.
+fn around(position: f64, last: usize) -> [(usize, f64); 2] {
+    let position = position.clamp(0.0, last as f64);
+    let below = position as usize;
+    let weight = position - below as f64;
+    [(below, 1.0 - weight), ((below + 1).min(last), weight)]
 }
 
 /// The cells of a window, numbered along the second axis first.
@@ -72,33 +80,22 @@ impl Grid {
         std::array::from_fn(|k| point[k].clamp(self.axes[k].low, self.axes[k].high))
     }
 
-    /// Adds `mass` at `point` to the four cells around it.
-    pub fn deposit(&self, point: [f64; 2], mass: f64, cells: &mut [f64]) {
-        for (i, x_weight) in self.axes[0].neighbours(point[0]) {
-            for (j, y_weight) in self.axes[1].neighbours(point[1]) {
-                cells[self.cell(i, j)] += mass * x_weight * y_weight;
-            }
-        }
+    /// The four cells around `point` as (i, j, weight), the weights linear along each axis.
+    pub fn cells_around(&self, point: [f64; 2]) -> [(usize, usize, f64); 4] {
+        let [x, y] = &self.axes;
+        cross(x.centres_around(point[0]), y.centres_around(point[1]))
     }
 
-    /// ∇φ at `point`: central differences at the four centres around it, weighted as in
-    /// [`Grid::deposit`]. With equal weights for giving and taking, a particle exerts no force on
-    /// itself where πM is constant.
-    pub fn gradient(&self, potential: &[f64], point: [f64; 2]) -> [f64; 2] {
+    /// The four corners around `point`, as in [`Grid::cells_around`].
+    pub fn corners_around(&self, point: [f64; 2]) -> [(usize, usize, f64); 4] {
         let [x, y] = &self.axes;
-        let mut gradient = [0.0; 2];
-        for (i, x_weight) in x.neighbours(point[0]) {
-            for (j, y_weight) in y.neighbours(point[1]) {
-                // No flux passes the window: outside, φ is as in the outermost cell.
-                let right = potential[self.cell((i + 1).min(x.cells - 1), j)];
-                let left = potential[self.cell(i.saturating_sub(1), j)];
-                let above = potential[self.cell(i, (j + 1).min(y.cells - 1))];
-                let below = potential[self.cell(i, j.saturating_sub(1))];
-                let weight = 0.5 * x_weight * y_weight;
-                gradient[0] += weight * (right - left) / x.spacing();
-                gradient[1] += weight * (above - below) / y.spacing();
-            }
-        }
-        gradient
+        cross(x.corners_around(point[0]), y.corners_around(point[1]))
     }
+}
+
+fn cross(x: [(usize, f64); 2], y: [(usize, f64); 2]) -> [(usize, usize, f64); 4] {
+    std::array::from_fn(|k| {
+        let ((i, x_weight), (j, y_weight)) = (x[k / 2], y[k % 2]);
+        (i, j, x_weight * y_weight)
+    })
 }

@@ -1,0 +1,15 @@
+//! `steinflow reproduce`: tables that anyone can get again from one command.
+
+mod collapse;
+
+use std::process::ExitCode;
+
+use crate::args::{Experiment, ReproduceArguments};
+use crate::error::Result;
+
+pub fn command(arguments: &ReproduceArguments) -> Result<ExitCode> {
+    match arguments.experiment {
+        Experiment::Collapse => collapse::run(arguments)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,172 @@
+//! How much of the variance of N(0, I) each method keeps, by dimension.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use indicatif::{ParallelProgressIterator as _, ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use serde::Deserialize;
+use steinflow::Matrix;
+use steinflow_io::RunFolder;
+
+use crate::args::ReproduceArguments;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::sample::sampler;
+use crate::settings::Settings;
+
+/// The settings that ship with the command.
+const SETTINGS: &str = include_str!("../../../../experiments/collapse/settings.toml");
+
+#[derive(Deserialize)]
+struct Plan {
+    particles: usize,
+    dims: Vec<usize>,
+    seeds: Vec<u64>,
+    run: Vec<Row>,
+}
+
+/// One method with its settings; `dims` restricts it to some dimensions.
+#[derive(Deserialize)]
+struct Row {
+    label: Option<String>,
+    dims: Option<Vec<usize>>,
+    #[serde(flatten)]
+    settings: Settings,
+}
+
+impl Row {
+    fn label(&self) -> &str {
+        self.label.as_deref().or(self.settings.method.as_deref()).unwrap_or("default")
+    }
+}
+
+/// A run that was made: the mean over coordinates of the variance, or what went wrong.
+struct Cell {
+    label: String,
+    dim: usize,
+    seed: u64,
+    variance: Result<f64, String>,
+}
+
+pub fn run(arguments: &ReproduceArguments) -> Result<()> {
+    let mut plan: Plan = toml::from_str(SETTINGS).map_err(|error| Error::ConfigWrong {
+        path: "experiments/collapse/settings.toml".into(),
+        message: error.to_string(),
+    })?;
+    if arguments.quick {
+        plan.dims.retain(|&dim| dim <= 10);
+        plan.seeds.truncate(2);
+    }
+    let mut folder = RunFolder::create(&arguments.out, arguments.force)?;
+    let mut jobs = Vec::new();
+    // Large dimensions first, so that no core waits long at the end.
+    for &dim in plan.dims.iter().rev() {
+        for row in &plan.run {
+            if row.dims.as_ref().is_none_or(|dims| dims.contains(&dim)) {
+                jobs.extend(plan.seeds.iter().map(|&seed| (row, dim, seed)));
+            }
+        }
+    }
+    let style = ProgressStyle::with_template("{prefix} [{bar:32}] {pos}/{len} eta {eta}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(jobs.len() as u64).with_style(style).with_prefix("collapse");
+    let cells: Vec<Cell> = jobs
+        .par_iter()
+        .progress_with(bar.clone())
+        .map(|&(row, dim, seed)| Cell {
+            label: row.label().to_owned(),
+            dim,
+            seed,
+            variance: variance(row, dim, seed, plan.particles).map_err(|error| error.to_string()),
+        })
+        .collect();
+    bar.finish_and_clear();
+
+    let mut csv = String::from("method,d,seed,variance,error\n");
+    for cell in &cells {
+        let (variance, error) = match &cell.variance {
+            Ok(variance) => (format!("{variance:.6}"), String::new()),
+            Err(error) => (String::new(), error.replace('"', "'")),
+        };
+        let _ =
+            writeln!(csv, "\"{}\",{},{},{variance},\"{error}\"", cell.label, cell.dim, cell.seed);
+    }
+    let table = table(&plan, &cells);
+    folder.write("settings.toml", SETTINGS.as_bytes())?;
+    folder.write("collapse.csv", csv.as_bytes())?;
+    folder.write("collapse.md", table.as_bytes())?;
+    let path = folder.commit()?;
+    writeln!(std::io::stdout(), "{table}\n{}", path.display())?;
+    Ok(())
+}
+
+/// The mean over coordinates of the variance: of the collected samples, or of the last particles.
+fn variance(row: &Row, dim: usize, seed: u64, particles: usize) -> Result<f64> {
+    let settings = Settings {
+        model: Some("standard-normal".to_owned()),
+        dim: Some(dim),
+        seed: Some(seed),
+        particles: Some(particles),
+        start_mean: vec![0.0],
+        start_sd: Some(1.0),
+        ..row.settings.clone()
+    };
+    let config = Config::resolve(settings)?;
+    let model = steinflow_models::build::<f64>(&config.model_spec())?;
+    let mut samples = config.samples::<f64>();
+    let mut sampler = sampler(&config, &*model)?;
+    if let Some(samples) = &mut samples {
+        sampler = sampler.observe(samples.observer());
+    }
+    let outcome = sampler.run()?;
+    let theta: Matrix<f64> = samples.map_or_else(|| outcome.theta(), |samples| samples.theta());
+    let count = theta.rows() as f64;
+    let of_coordinate = |j: usize| {
+        let mean = (0..theta.rows()).map(|i| theta.row(i)[j]).sum::<f64>() / count;
+        (0..theta.rows()).map(|i| (theta.row(i)[j] - mean).powi(2)).sum::<f64>() / count
+    };
+    Ok((0..dim).map(of_coordinate).sum::<f64>() / dim as f64)
+}
+
+/// Mean (standard deviation) over seeds, a row a method, a column a dimension.
+fn table(plan: &Plan, cells: &[Cell]) -> String {
+    let mut text = String::from("| method |");
+    for dim in &plan.dims {
+        let _ = write!(text, " d = {dim} |");
+    }
+    let _ = write!(text, "\n|---|{}\n", "---|".repeat(plan.dims.len()));
+    let mut labels: Vec<&str> = Vec::new();
+    for row in &plan.run {
+        if !labels.contains(&row.label()) {
+            labels.push(row.label());
+        }
+    }
+    for label in labels {
+        let _ = write!(text, "| {label} |");
+        for &dim in &plan.dims {
+            let of_cell = || cells.iter().filter(|cell| cell.label == label && cell.dim == dim);
+            let values: Vec<f64> =
+                of_cell().filter_map(|cell| cell.variance.as_ref().ok().copied()).collect();
+            let failed = of_cell().count() - values.len();
+            let _ = write!(text, " {}", mean_and_spread(&values));
+            if failed > 0 {
+                let _ = write!(text, ", {failed} failed");
+            }
+            text.push_str(" |");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn mean_and_spread(values: &[f64]) -> String {
+    if values.is_empty() {
+        return "–".to_owned();
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let spread =
+        (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0)).sqrt();
+    format!("{mean:.3} ({spread:.3})")
+}
