@@ -311,8 +311,12 @@ impl Config {
         self.collect_from.map(|from| Samples::new(from, self.collect_every.unwrap_or(1)))
     }
 
-    pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a config has only what TOML can say")
+    /// The text of `config.toml`. A path that is not Unicode has none.
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).map_err(|error| Error::ConfigWrong {
+            path: "config.toml".into(),
+            message: format!("it cannot be written: {error}; use paths in Unicode"),
+        })
     }
 }
 
@@ -616,7 +620,7 @@ mod tests {
         for sample in samples {
             let settings: Settings = toml::from_str(sample).unwrap();
             let config = Config::resolve(settings).unwrap();
-            let again = toml::from_str(&config.to_toml()).unwrap();
+            let again = toml::from_str(&config.to_toml().unwrap()).unwrap();
             assert_eq!(Config::resolve(again).unwrap(), config, "{sample}");
         }
     }

@@ -25,7 +25,6 @@ pub fn write<T: Real>(
     summary: &Summary,
 ) -> Result<()> {
     let &Found { outcome, trace, samples } = found;
-    folder.write("config.toml", config.to_toml().as_bytes())?;
     let names = model.parameter_names();
     let columns = particle_columns(&names, outcome);
     folder.write_with("particles.parquet", |file| write_parquet(&columns, file))?;

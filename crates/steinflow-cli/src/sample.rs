@@ -51,6 +51,7 @@ fn run<T: Real>(config: &Config, arguments: &SampleArguments) -> Result<ExitCode
         sampler = sampler.observe(samples.observer());
     }
     sampler.check()?;
+    let text = config.to_toml()?;
     if !arguments.quiet {
         announce_solve(config)?;
     }
@@ -65,6 +66,7 @@ fn run<T: Real>(config: &Config, arguments: &SampleArguments) -> Result<ExitCode
 
     let summary = Summary::new(config, &*model, &outcome, &trace, samples.as_ref());
     let found = files::Found { outcome: &outcome, trace: &trace, samples: samples.as_ref() };
+    folder.write("config.toml", text.as_bytes())?;
     files::write(&mut folder, config, &*model, &found, &summary)?;
     let path = folder.commit()?;
     summary.print(&path, arguments.json)?;

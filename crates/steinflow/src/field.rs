@@ -76,6 +76,12 @@ pub trait Field<T: Real = f64>: Send {
     fn bandwidths(&self) -> &[f64] {
         &[]
     }
+
+    /// Remembers whatever it carries from step to step, in case the next one has to be undone.
+    fn save(&mut self) {}
+
+    /// Goes back to what was last saved.
+    fn restore(&mut self) {}
 }
 
 impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
@@ -105,6 +111,12 @@ impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
     }
     fn bandwidths(&self) -> &[f64] {
         (**self).bandwidths()
+    }
+    fn save(&mut self) {
+        (**self).save();
+    }
+    fn restore(&mut self) {
+        (**self).restore();
     }
 }
 

@@ -24,6 +24,12 @@ pub trait Integrator<T: Real = f64>: Send {
 
     /// Moves the particles for a time `dt`.
     fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()>;
+
+    /// Remembers whatever it carries from step to step, in case the next one has to be undone.
+    fn save(&mut self) {}
+
+    /// Goes back to what was last saved.
+    fn restore(&mut self) {}
 }
 
 impl<T: Real> Integrator<T> for Box<dyn Integrator<T>> {
@@ -33,5 +39,13 @@ impl<T: Real> Integrator<T> for Box<dyn Integrator<T>> {
 
     fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
         (**self).step(system, dt)
+    }
+
+    fn save(&mut self) {
+        (**self).save();
+    }
+
+    fn restore(&mut self) {
+        (**self).restore();
     }
 }

@@ -61,7 +61,7 @@ impl<T: Real> Matrix<T> {
 impl<T> Matrix<T> {
     /// Takes entries that are already in row order; `None` when `data` does not hold `rows · cols`.
     pub fn from_vec(data: Vec<T>, rows: usize, cols: usize) -> Option<Self> {
-        (data.len() == rows * cols).then_some(Self { data, rows, cols })
+        (rows.checked_mul(cols) == Some(data.len())).then_some(Self { data, rows, cols })
     }
     /// Number of rows (particles).
     pub fn rows(&self) -> usize {
@@ -100,7 +100,7 @@ impl<T> Matrix<T> {
 impl<'a, T> MatRef<'a, T> {
     /// Views a slice in row order; `None` when it does not hold `rows · cols` entries.
     pub fn new(data: &'a [T], rows: usize, cols: usize) -> Option<Self> {
-        (data.len() == rows * cols).then_some(Self { data, rows, cols })
+        (rows.checked_mul(cols) == Some(data.len())).then_some(Self { data, rows, cols })
     }
     /// Number of rows (particles).
     pub fn rows(&self) -> usize {
@@ -123,7 +123,7 @@ impl<'a, T> MatRef<'a, T> {
 impl<'a, T> MatMut<'a, T> {
     /// Views a slice in row order; `None` when it does not hold `rows · cols` entries.
     pub fn new(data: &'a mut [T], rows: usize, cols: usize) -> Option<Self> {
-        (data.len() == rows * cols).then_some(Self { data, rows, cols })
+        (rows.checked_mul(cols) == Some(data.len())).then_some(Self { data, rows, cols })
     }
     /// Number of rows (particles).
     pub fn rows(&self) -> usize {

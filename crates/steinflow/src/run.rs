@@ -401,7 +401,10 @@ impl<T: Real> Progress<'_, T> {
     ) -> Result<()> {
         /// Enough to go from 1 to 1e-12; if that does not help, the step size is not the trouble.
         const MOST_SHRINKS: u32 = 40;
-        let saved = (policy != NonFinitePolicy::Stop).then(|| self.system.save());
+        let saved = (policy != NonFinitePolicy::Stop).then(|| {
+            integrator.save();
+            self.system.save()
+        });
         loop {
             let dt = scheduled * self.factor;
             self.system.begin_step(self.step, dt);
@@ -414,15 +417,17 @@ impl<T: Real> Progress<'_, T> {
                     return Ok(());
                 }
                 (Err(Error::NonFinite { particle, .. }), NonFinitePolicy::Freeze, Some(saved))
-                    if !self.system.frozen().contains(&particle) =>
+                    if self.system.can_freeze(particle) =>
                 {
                     self.system.restore(saved);
+                    integrator.restore();
                     self.system.freeze(particle);
                 }
                 (Err(Error::NonFinite { .. }), NonFinitePolicy::Shrink, Some(saved))
                     if self.shrinks < MOST_SHRINKS =>
                 {
                     self.system.restore(saved);
+                    integrator.restore();
                     self.factor *= 0.5;
                     self.shrinks += 1;
                 }

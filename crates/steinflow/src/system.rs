@@ -62,7 +62,7 @@ impl<'a, T: Real> System<'a, T> {
         if theta.cols() != dim {
             return Err(Error::Shape {
                 what: "the starting particles",
-                found: format!("{} × {}", theta.rows(), theta.cols()),
+                found: format!("shape {} × {}", theta.rows(), theta.cols()),
                 expected: format!("particles × {dim}, the target's dimension"),
             });
         }
@@ -134,7 +134,7 @@ impl<'a, T: Real> System<'a, T> {
         if (state.rows(), state.cols()) != (self.at.state.rows(), self.at.state.cols()) {
             return Err(Error::Shape {
                 what: "the new state",
-                found: format!("{} × {}", state.rows(), state.cols()),
+                found: format!("shape {} × {}", state.rows(), state.cols()),
                 expected: format!("{} × {}", self.at.state.rows(), self.at.state.cols()),
             });
         }
@@ -164,7 +164,7 @@ impl<'a, T: Real> System<'a, T> {
         self.field.bandwidths()
     }
 
-    /// √(mean over particles of |v|²), every block as it last moved.
+    /// √(mean of |v|² over particles that are not frozen), every block as it last moved.
     pub fn velocity_norm(&self) -> f64 {
         self.squared_speeds.iter().sum::<f64>().sqrt()
     }
@@ -293,8 +293,20 @@ impl<'a, T: Real> System<'a, T> {
         (evaluated, &mut *self.field)
     }
 
+    fn check_moving(&self, moving: &[usize]) -> Result<()> {
+        let blocks = self.structure.blocks();
+        let once =
+            |(place, block): (usize, &usize)| *block < blocks && !moving[..place].contains(block);
+        if moving.is_empty() || !moving.iter().enumerate().all(once) {
+            let remedy = format!("name one or more of the {blocks} blocks, each once");
+            return Err(Error::setting("moving blocks", format!("{moving:?}"), remedy));
+        }
+        Ok(())
+    }
+
     /// The field's velocity of the blocks in `moving`, one after the other.
     pub fn velocity(&mut self, moving: &[usize]) -> Result<Matrix<T>> {
+        self.check_moving(moving)?;
         self.refresh(moving)?;
         let mut velocity = Matrix::zeros(self.frozen.len(), moving.len() * self.structure.dim());
         let (evaluated, field) = self.view();
@@ -302,11 +314,14 @@ impl<'a, T: Real> System<'a, T> {
         let dim = self.structure.dim();
         for (slot, &block) in moving.iter().enumerate() {
             let mut sum = 0.0;
-            for i in 0..velocity.rows() {
+            let mut free = 0.0;
+            // Frozen particles have a velocity but do not move.
+            for i in (0..velocity.rows()).filter(|&i| !self.frozen[i]) {
                 let v = &velocity.row(i)[slot * dim..(slot + 1) * dim];
                 sum += v.iter().map(|v| v.as_f64().powi(2)).sum::<f64>();
+                free += 1.0;
             }
-            self.squared_speeds[block] = sum / velocity.rows() as f64;
+            self.squared_speeds[block] = if free > 0.0 { sum / free } else { 0.0 };
         }
         Ok(velocity)
     }
@@ -327,7 +342,13 @@ impl<'a, T: Real> System<'a, T> {
     }
 
     /// As [`System::advance`], by the explicit midpoint rule: second order in `dt`.
+    ///
+    /// For deterministic fields: there is no midpoint rule for noise here.
     pub fn advance_by_midpoint(&mut self, moving: &[usize], dt: f64) -> Result<()> {
+        if self.field.is_random() {
+            let remedy = "take a deterministic field, or Euler or symmetric splitting";
+            return Err(Error::setting("field", "a field with noise", remedy));
+        }
         let before = self.at.state.clone();
         let mut half = self.velocity(moving)?;
         scale(&mut half, 0.5 * dt);
@@ -342,7 +363,16 @@ impl<'a, T: Real> System<'a, T> {
 
     /// Adds a displacement, shaped as [`System::velocity`] gives it, to all but frozen particles.
     pub fn displace(&mut self, moving: &[usize], displacement: &Matrix<T>) -> Result<()> {
+        self.check_moving(moving)?;
         let dim = self.structure.dim();
+        let expected = (self.at.state.rows(), moving.len() * dim);
+        if (displacement.rows(), displacement.cols()) != expected {
+            return Err(Error::Shape {
+                what: "the displacement",
+                found: format!("shape {} × {}", displacement.rows(), displacement.cols()),
+                expected: format!("{} × {}", expected.0, expected.1),
+            });
+        }
         let state = &mut self.at.state;
         let mut bad = None;
         for i in (0..state.rows()).filter(|&i| !self.frozen[i]) {
@@ -387,11 +417,11 @@ impl<'a, T: Real> System<'a, T> {
 
     /// Tells the system which step it is in: the address of its noise, and what errors name.
     pub fn begin_step(&mut self, step: u64, step_size: f64) {
-        // Room for every part of a split step, so that draws depend on the step alone.
-        const DRAWS_PER_STEP: u64 = 64;
+        // Room for the draws of a step, so that they depend on the step alone.
+        const DRAWS_PER_STEP: u64 = 1 << 24;
         self.step = step;
         self.step_size = step_size;
-        self.noises = step * DRAWS_PER_STEP;
+        self.noises = step.wrapping_mul(DRAWS_PER_STEP);
     }
 
     /// The size of the step under way, or of the last one.
@@ -402,6 +432,12 @@ impl<'a, T: Real> System<'a, T> {
     fn non_finite(&self, what: &'static str, particle: usize, value: f64) -> Error {
         let (step, step_size) = (self.step, self.step_size);
         Error::NonFinite { what, value, particle, step, step_size }
+    }
+
+    /// Whether freezing this particle would leave any that move.
+    pub(crate) fn can_freeze(&self, particle: usize) -> bool {
+        let others = self.frozen.iter().enumerate().filter(|&(i, _)| i != particle);
+        !self.frozen[particle] && others.into_iter().any(|(_, frozen)| !frozen)
     }
 
     /// Keeps a particle where it is from now on; the others still feel it.
@@ -415,12 +451,14 @@ impl<'a, T: Real> System<'a, T> {
     }
 
     /// A copy of the current configuration, whose score must be current.
-    pub(crate) fn save(&self) -> Configuration<T> {
+    pub(crate) fn save(&mut self) -> Configuration<T> {
+        self.field.save();
         self.at.clone()
     }
 
     /// Goes back to a saved configuration.
     pub(crate) fn restore(&mut self, saved: &Configuration<T>) {
+        self.field.restore();
         self.at.clone_from(saved);
         self.draw_minibatch();
         self.score_is_current = true;

@@ -115,3 +115,42 @@ fn same_bits_on_any_number_of_threads() {
         }
     }
 }
+
+#[test]
+fn wide_right_hand_sides_and_several_factors_equal_a_double_loop() {
+    for columns in [8, 9, 20] {
+        let groups = [random_states(300, 3, 1), random_states(300, 2, 2)];
+        let groups = groups.map(|g| Matrix::from_fn(300, g.cols(), |i, j| 0.5 * g.row(i)[j]));
+        let values = random_states(300, columns, 3);
+        let radial = Radial::SquaredExponential;
+        let (found, _) = kernel_sums(&KernelSums {
+            radial,
+            groups: &groups,
+            values: values.as_ref(),
+            slopes: &[],
+        });
+        close(&found, &naive(radial, &groups, &values, None), 1e-13);
+    }
+}
+
+#[test]
+fn close_pairs_far_from_the_centre_keep_their_distance() {
+    // Two tight clusters far apart, in more coordinates than are summed directly.
+    for d in [17, 64] {
+        let scatter = random_states(80, d, 1);
+        let points = Matrix::from_fn(80, d, |i, j| {
+            let place = if i % 4 == 0 { -30.0 } else { 10.0 };
+            0.1 * scatter.row(i)[j] + if j == 0 { place } else { 0.0 }
+        });
+        let single = points.cast::<f32>();
+        let values = random_states(80, 5, 2);
+        let (found, _) = kernel_sums(&KernelSums {
+            radial: Radial::SquaredExponential,
+            groups: std::slice::from_ref(&single),
+            values: values.cast::<f32>().as_ref(),
+            slopes: &[],
+        });
+        let exact = naive(Radial::SquaredExponential, &[single.cast()], &values, None);
+        close(&found, &exact, 2e-5);
+    }
+}

@@ -3,13 +3,15 @@
 mod common;
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use steinflow::dynamics::{Langevin, Sghmc, Sgnht};
 use steinflow::field::{Diffusion, Stein};
-use steinflow::integrator::{Adaptive, Euler, MidpointSplitting, StepSize, SymmetricSplitting};
+use steinflow::integrator::{
+    Adaptive, Euler, Integrator, MidpointSplitting, StepSize, SymmetricSplitting,
+};
 use steinflow::kernel::{Bandwidth, Kernel, View};
 use steinflow::method::{FieldKind, Method, Parameters};
 use steinflow::run::{Ended, NonFinitePolicy, Outcome, Snapshot, Trace};
@@ -98,10 +100,10 @@ fn walled() -> impl LogDensity<f64> {
 }
 
 fn over_the_wall(policy: NonFinitePolicy) -> Result<Outcome<f64>> {
-    // Chains with step size 3 overshoot: x ← −2x + √6 n.
+    // Chains with step size 2 wander: x ← −x + 2n.
     Sampler::new(walled(), Langevin::new(), Diffusion)
         .start_normal(10, &[0.0], 0.5)
-        .phase(Euler, 30, constant(3.0))
+        .phase(Euler, 6, constant(2.0))
         .on_non_finite(policy)
         .run()
 }
@@ -111,18 +113,31 @@ fn a_non_finite_score_stops_freezes_or_shrinks() {
     let error = over_the_wall(NonFinitePolicy::Stop).unwrap_err();
     assert!(!error.is_usage());
     let Error::NonFinite { what, step, step_size, .. } = error else { panic!("{error}") };
-    assert_eq!((what, step_size), ("score", 3.0));
+    assert_eq!((what, step_size), ("score", 2.0));
     assert!(step < 5, "found only at step {step}");
 
     let frozen = over_the_wall(NonFinitePolicy::Freeze).unwrap();
-    assert_eq!((frozen.ended, frozen.steps), (Ended::Finished, 30));
+    assert_eq!((frozen.ended, frozen.steps), (Ended::Finished, 6));
     assert!(!frozen.frozen.is_empty());
     assert!(frozen.state.as_slice().iter().all(|x| x.abs() < 3.0));
 
     let shrunk = over_the_wall(NonFinitePolicy::Shrink).unwrap();
-    assert_eq!((shrunk.ended, shrunk.steps), (Ended::Finished, 30));
+    assert_eq!((shrunk.ended, shrunk.steps), (Ended::Finished, 6));
     assert!(shrunk.shrinks > 0 && shrunk.frozen.is_empty());
     assert!(shrunk.state.as_slice().iter().all(|x| x.abs() < 3.0));
+
+    // With every particle frozen there would be nothing left to run.
+    let hopeless = PerParticle::new(1, |theta: &[f64], score: &mut [f64]| {
+        score[0] = if theta[0] == 1.0 { 1.0 } else { f64::NAN };
+        0.0
+    });
+    let error = Sampler::new(hopeless, Langevin::new(), Diffusion)
+        .start_at(Matrix::from_fn(3, 1, |_, _| 1.0))
+        .phase(Euler, 5, constant(0.1))
+        .on_non_finite(NonFinitePolicy::Freeze)
+        .run()
+        .unwrap_err();
+    assert!(matches!(error, Error::NonFinite { step: 0, .. }), "{error}");
 
     // A start that is already bad has no good state to go back to.
     for policy in [NonFinitePolicy::Stop, NonFinitePolicy::Freeze, NonFinitePolicy::Shrink] {
@@ -222,14 +237,25 @@ fn wrong_requests_get_typed_errors() {
     }
 }
 
-/// log π = Σ over data rows of −(θ − y)²/2; counts nothing else.
-struct Rows(Vec<f64>);
+/// log π = Σ over data rows of −(θ − y)²/2; writes down which rows it was asked for.
+struct Rows {
+    data: Vec<f64>,
+    asked: Mutex<Vec<Option<Minibatch>>>,
+}
+
+impl Rows {
+    fn new() -> Self {
+        let data = (0..100).map(|i| f64::from(i) / 50.0 - 1.0).collect();
+        Self { data, asked: Mutex::default() }
+    }
+}
+
 impl LogDensity<f64> for Rows {
     fn dim(&self) -> usize {
         1
     }
     fn data_rows(&self) -> usize {
-        self.0.len()
+        self.data.len()
     }
     fn evaluate(
         &self,
@@ -238,54 +264,190 @@ impl LogDensity<f64> for Rows {
         log_density: &mut [f64],
         mut score: MatMut<'_, f64>,
     ) -> Result<()> {
-        let all = Minibatch { indices: (0..self.0.len()).collect(), scale: 1.0 };
+        self.asked.lock().unwrap().push(rows.cloned());
+        let all = Minibatch { indices: (0..self.data.len()).collect(), scale: 1.0 };
         let rows = rows.unwrap_or(&all);
-        let mut distinct = rows.indices.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
-        assert_eq!(distinct.len(), rows.indices.len(), "rows are drawn without replacement");
         for i in 0..theta.rows() {
             let x = theta.row(i)[0];
-            let errors = || rows.indices.iter().map(|&k| self.0[k] - x);
+            // A wall: too long a step has no score.
+            let wall = if x.abs() < 3.0 { 0.0 } else { f64::NAN };
+            let errors = || rows.indices.iter().map(|&k| self.data[k] - x);
             log_density[i] = -0.5 * rows.scale * errors().map(|e| e * e).sum::<f64>();
-            score.row_mut(i)[0] = rows.scale * errors().sum::<f64>();
+            score.row_mut(i)[0] = rows.scale * errors().sum::<f64>() + wall;
         }
         Ok(())
     }
 }
 
-#[test]
-fn minibatches_change_after_every_move_and_depend_on_the_seed_alone() {
-    let data: Vec<f64> = (0..100).map(|i| f64::from(i) / 50.0 - 1.0).collect();
-    let run = |seed, momentum: bool| {
-        let mut densities = Vec::new();
-        let observe = |at: &Snapshot<'_, f64>| {
-            densities.push(at.log_density[0]);
-            Ok(ControlFlow::Continue(()))
-        };
-        let field = Stein::new(Kernel::default());
-        let sampler = if momentum {
-            Sampler::new(Rows(data.clone()), Sghmc { friction: 1.0, variance: 1.0 }, field).phase(
-                SymmetricSplitting,
-                6,
-                constant(1e-9),
-            )
-        } else {
-            Sampler::new(Rows(data.clone()), Langevin::new(), field).phase(Euler, 6, constant(1e-9))
-        };
-        let outcome =
-            sampler.start_normal(4, &[0.0], 1.0).seed(seed).batch_size(10).observe(observe).run();
-        let outcome = outcome.unwrap();
-        // One gradient a step, the first, and the last on all of the data.
-        assert_eq!(outcome.gradients, 8);
-        (densities, outcome.log_density)
+/// The minibatches of a run of six steps, and its particles.
+fn minibatches(
+    seed: u64,
+    momentum: bool,
+    integrator: impl Integrator + 'static,
+    step: f64,
+    policy: NonFinitePolicy,
+) -> (Vec<Option<Minibatch>>, Outcome<f64>) {
+    let rows = Rows::new();
+    let field = || Stein::new(Kernel::default());
+    let sampler = if momentum {
+        Sampler::new(&rows, Sghmc { friction: 1.0, variance: 1.0 }, field())
+    } else {
+        Sampler::new(&rows, Langevin::new(), field())
     };
-    for momentum in [false, true] {
-        let (batches, full) = run(3, momentum);
-        // Particles hardly move, so a changed log density means a changed minibatch.
-        assert!(batches.windows(2).all(|pair| pair[0] != pair[1]), "{batches:?}");
-        assert_eq!(run(3, momentum), (batches.clone(), full));
-        assert_ne!(run(4, momentum).0, batches);
+    let outcome = sampler
+        .phase(integrator, 6, constant(step))
+        .start_normal(4, &[0.0], 1.0)
+        .seed(seed)
+        .batch_size(10)
+        .on_non_finite(policy)
+        .run()
+        .unwrap();
+    (rows.asked.into_inner().unwrap(), outcome)
+}
+
+#[test]
+fn every_integrator_takes_a_new_minibatch_after_every_move() {
+    let stop = NonFinitePolicy::Stop;
+    for seed in [3, 4] {
+        let runs = [
+            minibatches(seed, false, Euler, 1e-3, stop),
+            minibatches(seed, false, Adaptive::adam(), 1e-3, stop),
+            minibatches(seed, true, SymmetricSplitting, 1e-3, stop),
+            minibatches(seed, true, MidpointSplitting, 1e-3, stop),
+        ];
+        for (asked, outcome) in &runs {
+            // One gradient a step, the first, and the last on all of the data.
+            assert_eq!((asked.len(), outcome.gradients), (8, 8));
+            assert_eq!(asked[7], None);
+            let batches: Vec<&Minibatch> = asked[..7].iter().flatten().collect();
+            assert_eq!(batches.len(), 7);
+            for (k, batch) in batches.iter().enumerate() {
+                assert_eq!((batch.indices.len(), batch.scale), (10, 10.0));
+                let mut distinct = batch.indices.clone();
+                distinct.sort_unstable();
+                distinct.dedup();
+                assert_eq!(distinct.len(), 10, "rows are drawn without replacement");
+                assert!(batches[..k].iter().all(|other| other.indices != batch.indices));
+            }
+            // They depend on the seed and the step alone.
+            assert_eq!(asked, &runs[0].0);
+        }
+    }
+    let of = |seed| minibatches(seed, false, Euler, 1e-3, stop).0;
+    assert_ne!(of(3), of(4));
+}
+
+#[test]
+fn a_step_that_is_undone_leaves_no_trace() {
+    // Halved until it fits, a step is the step that would have fitted at once.
+    let shrink = NonFinitePolicy::Shrink;
+    for integrator in [|| Adaptive::adagrad(), || Adaptive::adam(), || Adaptive::rmsprop()] {
+        let (_, shrunk) = minibatches(3, false, integrator(), 64.0, shrink);
+        assert!(shrunk.shrinks > 0);
+        let fitting = 64.0 * 0.5f64.powi(shrunk.shrinks.cast_signed());
+        let (_, direct) = minibatches(3, false, integrator(), fitting, NonFinitePolicy::Stop);
+        assert_eq!(shrunk.state.as_slice(), direct.state.as_slice());
+    }
+}
+
+#[test]
+fn noise_depends_on_seed_step_and_purpose() {
+    let run = |seed, steps, phases: u64| {
+        let sampler = Sampler::new(standard(), Sghmc { friction: 1.0, variance: 1.0 }, Diffusion);
+        let sampler = sampler.start_at(Matrix::zeros(3, 2)).seed(seed);
+        let sampler = (0..phases)
+            .fold(sampler, |sampler, _| sampler.phase(SymmetricSplitting, steps, constant(0.1)));
+        sampler.run().unwrap().state
+    };
+    assert_ne!(run(1, 3, 1).as_slice(), run(2, 3, 1).as_slice());
+    // Steps are counted over phases, so a run in two phases draws what one phase would.
+    assert_eq!(run(1, 4, 1).as_slice(), run(1, 2, 2).as_slice());
+    // Momenta at the start and the first noise are different draws, and both follow the seed.
+    let start = |seed| run(seed, 0, 1);
+    assert_ne!(start(1).as_slice(), start(2).as_slice());
+    let (before, after) = (start(1), {
+        let sampler = Sampler::new(standard(), Sghmc { friction: 0.5, variance: 1.0 }, Diffusion);
+        let sampler = sampler.start_at(Matrix::zeros(3, 2)).seed(1);
+        sampler.phase(Euler, 1, constant(1.0)).run().unwrap().state
+    });
+    for i in 0..3 {
+        // r ← r − r/2 + n: the noise itself, which must not be the momentum again.
+        let noise = after.row(i)[2] - 0.5 * before.row(i)[2];
+        assert!((noise - before.row(i)[2]).abs() > 1e-6);
+    }
+}
+
+#[test]
+fn the_velocity_norm_is_the_root_mean_square() {
+    let theta = Matrix::from_fn(2, 2, |i, j| (1 + i + 2 * j) as f64);
+    let outcome = |tolerance| {
+        let sampler = Sampler::new(standard(), Sghmc { friction: 0.0, variance: 1.0 }, Diffusion);
+        let mut norms = Vec::new();
+        sampler
+            .start_at(theta.clone())
+            .phase(Euler, 1, constant(1e-12))
+            .tolerance(tolerance)
+            .observe(|at: &Snapshot<'_, f64>| {
+                norms.extend(at.velocity_norm);
+                Ok(ControlFlow::Continue(()))
+            })
+            .run()
+            .map(|outcome| (outcome, norms))
+            .unwrap()
+    };
+    let (outcome, norms) = outcome(0.0);
+    // θ′ = r and r′ = −θ.
+    let sum: f64 = outcome.state.as_slice().iter().map(|x| x * x).sum();
+    assert!((norms[0] - (sum / 2.0).sqrt()).abs() < 1e-9, "{norms:?}");
+}
+
+#[test]
+fn what_is_not_finite_is_named() {
+    let failing = |density: f64| {
+        let target = PerParticle::new(1, move |_: &[f64], score: &mut [f64]| {
+            score[0] = 1e300;
+            density
+        });
+        let error = Sampler::new(target, Langevin::new(), Diffusion)
+            .start_normal(2, &[0.0], 1.0)
+            .phase(Euler, 3, constant(1e300))
+            .run()
+            .unwrap_err();
+        let Error::NonFinite { what, .. } = error else { panic!("{error}") };
+        what
+    };
+    assert_eq!(failing(f64::NEG_INFINITY), "log density");
+    assert_eq!(failing(0.0), "position");
+}
+
+#[test]
+fn wrong_structures_get_typed_errors() {
+    use steinflow::dynamics::{Block, Dynamics, R, Structure, THETA};
+    struct Given(Structure);
+    impl Dynamics<f64> for Given {
+        fn structure(&self, _dim: usize) -> Structure {
+            self.0.clone()
+        }
+    }
+    let one = || Structure::new(2).diffusion(THETA, Block::Scalar(1.0));
+    let two = || one().auxiliary("r", 0.0, 1.0);
+    let full = |entries: [f64; 4]| Block::Full(Matrix::from_fn(2, 2, |i, j| entries[2 * i + j]));
+    let cases = [
+        (one().diffusion(THETA, Block::Scalar(1.0)), "twice"),
+        (two().split(&[&[], &[R], &[THETA]]), "not empty"),
+        (two().split(&[&[R], &[R, THETA]]), "each of the 2 blocks once"),
+        (one().diffusion(R, Block::Scalar(1.0)), "the state has 1 blocks"),
+        (two().diffusion(R, full([1.0, 5.0, 0.0, 1.0])), "symmetric"),
+        (two().diffusion(R, full([1.0, 2.0, 2.0, 1.0])), "positive semidefinite"),
+        (two().diffusion(R, Block::Diagonal(vec![1.0])), "dimension 2"),
+        (two().diffusion(R, Block::Diagonal(vec![1.0, -1.0])), "positive semidefinite"),
+        (two().diffusion(R, Block::Scalar(f64::NAN)), "finite"),
+        (one().curl(THETA, THETA, Block::Scalar(1.0)), "only a full block"),
+        (one().curl(THETA, THETA, Block::FullCoefficients(usize::MAX)), "number of coefficients"),
+    ];
+    for (structure, expected) in cases {
+        let error = Sampler::new(standard(), Given(structure), Diffusion).run().unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains(expected), "{error}");
     }
 }
 

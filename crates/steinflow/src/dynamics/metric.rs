@@ -8,7 +8,8 @@ use super::{Block, Point};
 use crate::Real;
 use crate::linalg::{spectral, symmetric_eigen};
 
-/// The inverse metric G⁻¹(θ), positive semidefinite.
+/// The inverse metric G⁻¹(θ): symmetric and, for dynamics that take its square root, positive
+/// definite.
 pub trait Metric<T: Real = f64>: Send + Sync {
     /// Whether G⁻¹ is g·I, a diagonal, or a full matrix.
     fn shape(&self) -> Shape;

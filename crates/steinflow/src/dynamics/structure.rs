@@ -20,14 +20,17 @@ pub enum Block {
     FullCoefficients(usize),
 }
 
+/// What a particle can carry before a mistake in numbering is the likelier reason.
+const MOST_COEFFICIENTS: usize = 1 << 24;
+
 impl Block {
     /// How many coefficients the block needs a particle to have, counted from the first one.
     fn coefficients_end(&self, dim: usize) -> usize {
         match *self {
             Self::Scalar(_) | Self::Diagonal(_) | Self::Full(_) => 0,
-            Self::ScalarCoefficient(k) => k + 1,
-            Self::DiagonalCoefficients(k) => k + dim,
-            Self::FullCoefficients(k) => k + dim * dim,
+            Self::ScalarCoefficient(k) => k.saturating_add(1),
+            Self::DiagonalCoefficients(k) => k.saturating_add(dim),
+            Self::FullCoefficients(k) => k.saturating_add(dim * dim),
         }
     }
 }
@@ -82,13 +85,13 @@ impl Structure {
         self
     }
 
-    /// Sets block (`block`, `block`) of A; it must be positive semidefinite.
+    /// Sets block (`block`, `block`) of A, once; it must be positive semidefinite.
     pub fn diffusion(mut self, block: usize, value: Block) -> Self {
         self.diffusion.push((block, value));
         self
     }
 
-    /// Sets block (`row`, `column`) of C to `value` and (`column`, `row`) to −valueᵀ.
+    /// Adds `value` to block (`row`, `column`) of C and −valueᵀ to (`column`, `row`).
     ///
     /// With `row == column` the value must be full; its part above the diagonal is taken and
     /// mirrored with the opposite sign.
@@ -187,9 +190,16 @@ impl Structure {
                 ));
             }
         }
-        for (block, value) in &self.diffusion {
+        for (place, (block, value)) in self.diffusion.iter().enumerate() {
             self.check_block(*block, value)?;
             self.check_positive_semidefinite(*block, value)?;
+            if self.diffusion[..place].iter().any(|(earlier, _)| earlier == block) {
+                return Err(Error::setting(
+                    "A",
+                    format!("block `{}` twice", self.block_names()[*block]),
+                    "say `diffusion` once for a block; add the two up yourself",
+                ));
+            }
         }
         for (row, column, value) in &self.curl {
             self.check_block(*row, value)?;
@@ -203,13 +213,18 @@ impl Structure {
                 ));
             }
         }
+        if self.coefficients() > MOST_COEFFICIENTS {
+            let remedy = format!("number coefficients from 0; at most {MOST_COEFFICIENTS} fit");
+            return Err(Error::setting("number of coefficients", self.coefficients(), remedy));
+        }
         let mut moved: Vec<usize> = self.stages().concat();
         moved.sort_unstable();
-        if moved != (0..blocks).collect::<Vec<_>>() {
+        let empty = self.stages().iter().any(Vec::is_empty);
+        if empty || moved != (0..blocks).collect::<Vec<_>>() {
             return Err(Error::setting(
                 "splitting",
                 format!("{:?}", self.stages()),
-                format!("name each of the {blocks} blocks once"),
+                format!("name each of the {blocks} blocks once, in stages that are not empty"),
             ));
         }
         Ok(())
@@ -274,7 +289,7 @@ impl Structure {
             }
             _ => 0.0,
         };
-        if lowest < 0.0 {
+        if !(lowest >= 0.0) {
             return Err(Error::setting(
                 "A",
                 format!("{lowest} in block `{}`", self.block_names()[block]),

@@ -190,13 +190,18 @@ impl<'a, T: Real> Points<'a, T> {
                 let a = &rows.as_slice()[first * d..(first + m) * d];
                 let b = &rows.as_slice()[start * d..(start + n) * d];
                 T::product_transposed(a, b, tile, m, n, d);
+                // Keeps the relative error of a squared distance below about 1e-5 in f32 and 1e-11
+                // in f64; few pairs of a cloud around its centre are that close.
+                let close = T::of(if T::NAME == "f32" { 1e-2 } else { 1e-5 });
                 for (i, tile) in tile.chunks_exact_mut(n).enumerate() {
                     let own = squares[first + i];
                     for (j, x) in tile.iter_mut().enumerate() {
-                        let square = own + squares[start + j] - (*x + *x);
-                        // Rounding may leave a tiny negative number; NaN must stay NaN.
-                        *x = if square < T::zero() || first + i == start + j {
-                            T::zero()
+                        let sum = own + squares[start + j];
+                        let square = sum - (*x + *x);
+                        // Close pairs far from the centre have lost their digits to cancellation.
+                        *x = if square < close * sum {
+                            let pairs = rows.row(first + i).iter().zip(rows.row(start + j));
+                            pairs.map(|(&a, &b)| (a - b) * (a - b)).sum()
                         } else {
                             square
                         };
@@ -229,7 +234,15 @@ impl<T: Real> Band<'_, T> {
             let kernel = &mut kernel[..self.rows * n];
             match sums.radial {
                 Radial::SquaredExponential => {
+                    // exp(−q₁) exp(−q₂) … = exp(−(q₁ + q₂ + …)).
                     groups[0].squared_distances(self.first, self.rows, start, n, kernel);
+                    for points in &groups[1..] {
+                        let mut more = vec![T::zero(); kernel.len()];
+                        points.squared_distances(self.first, self.rows, start, n, &mut more);
+                        for (square, more) in kernel.iter_mut().zip(more) {
+                            *square += more;
+                        }
+                    }
                     T::exp_of_negated(kernel);
                 }
                 Radial::InverseMultiquadric => {

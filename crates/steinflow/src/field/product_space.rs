@@ -30,28 +30,29 @@ use crate::{Error, Matrix, Real, Result};
 /// The product-space sampler, and SPOS in both forms.
 #[derive(Clone, Debug)]
 pub struct ProductSpace {
-    kernel: Kernel,
-    stein: Stein,
+    adaptation: Adaptation,
+    saved: Adaptation,
     /// √(2Ã): the noise that GSVGD lacks.
     correlated: bool,
     /// σ²: strength of an independent diffusion beside it.
     independent: f64,
     /// Velocities before the bandwidth is held.
     adapt: u64,
+}
+
+/// The kernel, until its bandwidth is held and from then on.
+#[derive(Clone, Debug)]
+struct Adaptation {
+    kernel: Kernel,
+    stein: Stein,
     velocities: u64,
 }
 
 impl ProductSpace {
     /// The exact sampler. The bandwidth follows the kernel's rule for `adapt` velocities.
     pub fn new(kernel: Kernel, adapt: u64) -> Self {
-        Self {
-            stein: Stein::new(kernel.clone()),
-            kernel,
-            correlated: true,
-            independent: 0.0,
-            adapt,
-            velocities: 0,
-        }
+        let adaptation = Adaptation { stein: Stein::new(kernel.clone()), kernel, velocities: 0 };
+        Self { saved: adaptation.clone(), adaptation, correlated: true, independent: 0.0, adapt }
     }
 
     /// SPOS with σ²: independent noise only, biased for every N.
@@ -122,7 +123,7 @@ impl<T: Real> Field<T> for ProductSpace {
             let remedy = "it must be zero or positive, and finite";
             return Err(Error::setting("strength of independent noise", self.independent, remedy));
         }
-        self.kernel.validate(blocks)
+        self.adaptation.kernel.validate(blocks)
     }
 
     fn velocity(
@@ -139,12 +140,13 @@ impl<T: Real> Field<T> for ProductSpace {
                  covariance cannot be positive semidefinite; take ld, sghmc or third-order dynamics",
             ));
         }
-        self.stein.velocity(at, moving, velocity)?;
-        self.velocities += 1;
-        if self.velocities == self.adapt.max(1) {
-            let held = <Stein as Field<T>>::bandwidths(&self.stein).to_vec();
-            self.kernel.bandwidth = Bandwidth::Fixed(held);
-            self.stein = Stein::new(self.kernel.clone());
+        let Adaptation { kernel, stein, velocities } = &mut self.adaptation;
+        stein.velocity(at, moving, velocity)?;
+        *velocities += 1;
+        if *velocities == self.adapt.max(1) {
+            let held = <Stein as Field<T>>::bandwidths(stein).to_vec();
+            kernel.bandwidth = Bandwidth::Fixed(held);
+            *stein = Stein::new(kernel.clone());
         }
         if self.independent > 0.0 {
             let mut own = vec![T::zero(); velocity.cols()];
@@ -177,12 +179,12 @@ impl<T: Real> Field<T> for ProductSpace {
             fill_standard_normal(&mut generator, noise.row_mut(i));
         }
         if self.correlated {
-            let bandwidths = <Stein as Field<T>>::bandwidths(&self.stein);
-            let kernel = if bandwidths.is_empty() {
-                self.kernel.clone()
-            } else {
-                Kernel { bandwidth: Bandwidth::Fixed(bandwidths.to_vec()), ..self.kernel.clone() }
-            };
+            // The kernel of the velocity that this noise goes with.
+            let mut kernel = self.adaptation.kernel.clone();
+            let bandwidths = <Stein as Field<T>>::bandwidths(&self.adaptation.stein);
+            if !bandwidths.is_empty() {
+                kernel.bandwidth = Bandwidth::Fixed(bandwidths.to_vec());
+            }
             let resolved = kernel.resolve(at.state, at.operator.dim());
             let matrix = kernel_matrix(kernel.radial, &resolved.groups);
             if at.operator.diffusion_varies() {
@@ -226,6 +228,14 @@ impl<T: Real> Field<T> for ProductSpace {
     }
 
     fn bandwidths(&self) -> &[f64] {
-        <Stein as Field<T>>::bandwidths(&self.stein)
+        <Stein as Field<T>>::bandwidths(&self.adaptation.stein)
+    }
+
+    fn save(&mut self) {
+        self.saved.clone_from(&self.adaptation);
+    }
+
+    fn restore(&mut self) {
+        self.adaptation.clone_from(&self.saved);
     }
 }

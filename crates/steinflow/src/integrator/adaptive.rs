@@ -30,6 +30,13 @@ pub enum Rule {
 #[derive(Clone, Debug)]
 pub struct Adaptive<T> {
     rule: Rule,
+    averages: Averages<T>,
+    saved: Averages<T>,
+}
+
+/// What past steps have left.
+#[derive(Clone, Debug, Default)]
+struct Averages<T> {
     steps: i32,
     mean: Vec<T>,
     square: Vec<T>,
@@ -38,7 +45,7 @@ pub struct Adaptive<T> {
 impl<T: Real> Adaptive<T> {
     /// Starts with empty averages.
     pub fn new(rule: Rule) -> Self {
-        Self { rule, steps: 0, mean: Vec::new(), square: Vec::new() }
+        Self { rule, averages: Averages::default(), saved: Averages::default() }
     }
 
     /// Adagrad.
@@ -58,9 +65,10 @@ impl<T: Real> Adaptive<T> {
 
     fn rescale(&mut self, velocity: &mut Matrix<T>, dt: f64) {
         let size = velocity.as_slice().len();
-        self.mean.resize(size, T::zero());
-        self.square.resize(size, T::zero());
-        self.steps = self.steps.saturating_add(1);
+        let Averages { steps, mean, square } = &mut self.averages;
+        mean.resize(size, T::zero());
+        square.resize(size, T::zero());
+        *steps = steps.saturating_add(1);
         let (keep_mean, keep_square, add_square) = match self.rule {
             Rule::Adagrad => (0.0, 1.0, 1.0),
             Rule::RmsProp { decay } => (0.0, decay, 1.0 - decay),
@@ -68,14 +76,12 @@ impl<T: Real> Adaptive<T> {
         };
         // Adam divides its averages by what their start from zero has cost them.
         let (mean_bias, square_bias) = match self.rule {
-            Rule::Adam { first, second } => {
-                (1.0 - first.powi(self.steps), 1.0 - second.powi(self.steps))
-            }
+            Rule::Adam { first, second } => (1.0 - first.powi(*steps), 1.0 - second.powi(*steps)),
             _ => (1.0, 1.0),
         };
         let [keep_mean, keep_square, add_square] = [keep_mean, keep_square, add_square].map(T::of);
         let [rate, square_scale, tiny] = [dt / mean_bias, 1.0 / square_bias, 1e-8].map(T::of);
-        let averages = self.mean.iter_mut().zip(&mut self.square);
+        let averages = mean.iter_mut().zip(square);
         for (v, (mean, square)) in velocity.as_mut_slice().iter_mut().zip(averages) {
             *mean = keep_mean * *mean + (T::one() - keep_mean) * *v;
             *square = keep_square * *square + add_square * (*v * *v);
@@ -86,6 +92,14 @@ impl<T: Real> Adaptive<T> {
 
 impl<T: Real> Integrator<T> for Adaptive<T> {
     fn validate(&self, structure: &Structure, random: bool) -> Result<()> {
+        let decays = match self.rule {
+            Rule::Adagrad => [0.0; 2],
+            Rule::RmsProp { decay } => [decay; 2],
+            Rule::Adam { first, second } => [first, second],
+        };
+        if let Some(decay) = decays.into_iter().find(|decay| !(0.0..1.0).contains(decay)) {
+            return Err(Error::setting("decay", decay, "it must be at least 0 and below 1"));
+        }
         if structure.blocks() > 1 || random {
             return Err(Error::setting(
                 "integrator",
@@ -107,5 +121,13 @@ impl<T: Real> Integrator<T> for Adaptive<T> {
         system.displace(&moving, &velocity)?;
         system.finish_move(&moving);
         Ok(())
+    }
+
+    fn save(&mut self) {
+        self.saved.clone_from(&self.averages);
+    }
+
+    fn restore(&mut self) {
+        self.averages.clone_from(&self.saved);
     }
 }

@@ -45,6 +45,12 @@ impl StepSize {
     /// Checks that every step is positive and finite.
     pub fn validate(&self, steps: u64) -> Result<()> {
         let last = steps.saturating_sub(1);
+        if let Self::Polynomial { offset, .. } = *self
+            && !(offset > 0.0)
+        {
+            let remedy = "b in a (b + k)^(−γ) must be positive";
+            return Err(Error::setting("offset of the step size", offset, remedy));
+        }
         for size in [self.at(0, steps), self.at(last, steps)] {
             if !(size > 0.0) || !size.is_finite() {
                 return Err(Error::setting(

@@ -43,11 +43,16 @@ impl<T: Real> Metric<T> for EnergyMetric {
             EnergySign::LogDensity => 1.0,
         });
         let shifted = sign * at.log_density + T::of(self.offset);
-        // √ has no slope at 0; the floor keeps the divergence finite on that contour.
-        let distance = shifted.abs().max(T::of(1e-6));
+        // √ has no slope at 0: on that contour g is held at its floor, and flat.
+        let floor = T::of(1e-6);
+        let distance = shifted.abs().max(floor);
         let g = T::of(self.scale) * distance.sqrt();
         values[0] = g;
-        let slope = sign * shifted.signum() * g / (distance + distance);
+        let slope = if shifted.abs() < floor {
+            T::zero()
+        } else {
+            sign * shifted.signum() * g / (distance + distance)
+        };
         for (out, &score) in derivatives.iter_mut().zip(at.score) {
             *out = slope * score;
         }
