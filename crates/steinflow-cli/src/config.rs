@@ -411,7 +411,6 @@ fn default_step_size(method: &Method, sigma: f64, sharpness: f64) -> f64 {
         return 0.1;
     }
     let (most, fraction) = match (method.dynamics, averaged) {
-        (DynamicsKind::Langevin, true) => (0.1, 1.0),
         (DynamicsKind::Langevin, false) => (0.01, 0.2),
         (DynamicsKind::Riemannian, true) => (0.05, 0.1),
         (DynamicsKind::Riemannian, false) => (0.005, 0.02),

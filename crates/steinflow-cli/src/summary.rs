@@ -214,7 +214,7 @@ fn warnings<T: Real>(outcome: &Outcome<T>, trace: &Trace) -> Vec<String> {
     let dim = outcome.structure.dim();
     let densities = || trace.rows().iter().map(|row| row.mean_log_density);
     let best = densities().fold(f64::NEG_INFINITY, f64::max);
-    if let Some(last) = densities().last()
+    if let Some(last) = densities().next_back()
         // Samples of a Gaussian lie about d/2 below its mode; this is far beyond such a spread.
         && best - last > 10.0 + 2.0 * dim as f64
     {

@@ -277,9 +277,9 @@ fn a_run_that_blows_up_says_where_and_what_to_try() {
     desk.fail("sample --method svgd --step-size 50 --steps 100 -q", 1, &words);
     let words = ["had run away by step", "step size 50", "smaller"];
     desk.fail("sample --method svgd --step-size 50 --steps 20 -q --non-finite shrink", 1, &words);
-    let text =
-        desk.succeed("sample --method svgd --step-size 50 --steps 20 -q --non-finite freeze");
-    assert!(text.contains("frozen"), "{text}");
+    // Every particle would have to be frozen.
+    let words = ["score of particle", "at step"];
+    desk.fail("sample --method svgd --step-size 50 --steps 20 -q --non-finite freeze", 1, &words);
 }
 
 #[test]
@@ -328,12 +328,12 @@ fn a_config_serves_another_method_and_folder() {
 fn defaults_on_sharp_posteriors_do_not_run_away() {
     let desk = Desk::new();
     // 300 rows make a posterior with a curvature of 300.
-    let mut csv = String::from("a,b,y\n");
-    for i in 0..300 {
+    let rows = (0..300).map(|i| {
         let (a, b) = (f64::from(i % 17) - 8.0, f64::from(i % 23) - 11.0);
-        csv += &format!("{a},{b},{}\n", 2.0 * a - b + f64::from(i % 5));
-    }
-    std::fs::write(desk.path("d.csv"), csv).unwrap();
+        format!("{a},{b},{}", 2.0 * a - b + f64::from(i % 5))
+    });
+    let csv: Vec<String> = std::iter::once("a,b,y".to_owned()).chain(rows).collect();
+    std::fs::write(desk.path("d.csv"), csv.join("\n")).unwrap();
     for method in ["ld", "svgd", "sghmc", "blob", "sghmc-stein --steps 4000"] {
         let run = format!(
             "sample linear-regression --data d.csv --method {method} -q --json --force --out run"

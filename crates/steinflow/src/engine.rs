@@ -8,6 +8,8 @@ mod kernel_sums;
 mod simd;
 
 pub use gemm::Gemm;
+pub(crate) use simd::squared_distances_to_rows;
+
 pub use kernel_sums::{KernelSums, kernel_matrix, kernel_sums};
 
 /// What the engine needs of a number. Implemented for `f32` and `f64`.

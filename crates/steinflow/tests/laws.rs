@@ -290,6 +290,24 @@ fn velocities_do_not_change_under_translation() {
 }
 
 #[test]
+fn far_from_the_origin_single_precision_keeps_the_differences() {
+    // Particles on a grid that f32 holds exactly, here and at 1000, in 20 coordinates: only the
+    // distances decide, and without centring they would drown.
+    let velocity = |offset: f64| {
+        let precision = Matrix::from_fn(20, 20, |i, j| f64::from(u8::from(i == j)));
+        let target = gaussian::<f32>(vec![offset; 20], precision);
+        let states = random_states(60, 20, 8);
+        let theta = Matrix::from_fn(60, 20, |i, j| {
+            ((states.row(i)[j] * 64.0).round() / 64.0 + offset) as f32
+        });
+        let field = Stein::new(Kernel::default());
+        System::new(target, Langevin::new(), field, &theta, 0).unwrap().velocity(&[0]).unwrap()
+    };
+    let error = common::relative_error(&velocity(1000.0), &velocity(0.0).cast());
+    assert!(error < 1e-6, "{error:e}");
+}
+
+#[test]
 fn identical_particles_get_a_finite_velocity() {
     let theta = Matrix::from_fn(10, 2, |_, j| j as f64);
     for rule in Bandwidth::RULES {

@@ -45,6 +45,45 @@ impl<T: Real> WithSimd for SquaredDistances<'_, T> {
     }
 }
 
+/// out[j] = |x − yⱼ|² for rows yⱼ that stand one after the other.
+pub(crate) fn squared_distances_to_rows<T: Real>(x: &[T], rows: &[T], out: &mut [T]) {
+    Arch::new().dispatch(SquaredDistancesToRows { x, rows, out });
+}
+
+struct SquaredDistancesToRows<'a, T> {
+    x: &'a [T],
+    rows: &'a [T],
+    out: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for SquaredDistancesToRows<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        const LANES: usize = 16;
+        let (x_heads, x_tail) = self.x.as_chunks::<LANES>();
+        for (row, out) in self.rows.chunks_exact(self.x.len()).zip(self.out) {
+            let (heads, tail) = row.as_chunks::<LANES>();
+            let mut sums = [T::zero(); LANES];
+            for (x, y) in x_heads.iter().zip(heads) {
+                for lane in 0..LANES {
+                    let difference = x[lane] - y[lane];
+                    sums[lane] = multiply_add::<T, S>(difference, difference, sums[lane]);
+                }
+            }
+            let pairs = x_tail.iter().zip(tail);
+            let mut total: T = pairs.map(|(&x, &y)| (x - y) * (x - y)).sum();
+            if !x_heads.is_empty() {
+                for sum in sums {
+                    total += sum;
+                }
+            }
+            *out = total;
+        }
+    }
+}
+
 /// out[i][c] += Σⱼ tile[i][j] · columns[c][j], for tiles of `n` columns.
 pub(super) fn add_products<T: Real>(tile: &[T], columns: &[&[T]], n: usize, out: &mut [T]) {
     Arch::new().dispatch(AddProducts { tile, columns, n, out });

@@ -18,6 +18,7 @@
 use rand::Rng as _;
 use rayon::prelude::*;
 
+use crate::engine::squared_distances_to_rows;
 use crate::random::{Purpose, stream};
 use crate::{Error, MatRef, Real, Result};
 
@@ -25,6 +26,9 @@ use crate::{Error, MatRef, Real, Result};
 pub const EXACT_PAIRS: usize = 1024 * 1023 / 2;
 /// How many pairs a larger set of particles is judged by.
 pub const SAMPLED_PAIRS: usize = 1 << 17;
+
+/// Up to this many differences, waking the threads costs more than it saves.
+const SERIAL_WORK: usize = 1 << 16;
 
 /// How the bandwidth is chosen. See the module's documentation.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -129,18 +133,27 @@ fn mean<T: Real>(squares: &[T]) -> f64 {
 
 /// Squared distances of all pairs i<j, or of the sampled pairs.
 fn squared_distances<T: Real>(points: MatRef<'_, T>) -> Vec<T> {
-    let n = points.rows();
-    let squared = |i: usize, j: usize| -> T {
-        points.row(i).iter().zip(points.row(j)).map(|(&a, &b)| (a - b) * (a - b)).sum()
-    };
+    let (n, d) = (points.rows(), points.cols());
     let pairs = n * (n - 1) / 2;
     if pairs <= EXACT_PAIRS {
-        let rows: Vec<usize> = (1..n).collect();
-        return rows
-            .par_iter()
-            .with_min_len(16)
-            .flat_map_iter(|&i| (0..i).map(move |j| squared(i, j)))
-            .collect();
+        let mut squares = vec![T::zero(); pairs];
+        // Row i of the lower triangle holds the distances to particles 0 … i − 1.
+        let mut rows = Vec::with_capacity(n - 1);
+        let mut rest = squares.as_mut_slice();
+        for i in 1..n {
+            let (row, others) = rest.split_at_mut(i);
+            rows.push((i, row));
+            rest = others;
+        }
+        let fill = |(i, row): (usize, &mut [T])| {
+            squared_distances_to_rows(points.row(i), &points.as_slice()[..i * d], row);
+        };
+        if pairs * d < SERIAL_WORK {
+            rows.into_iter().for_each(fill);
+        } else {
+            rows.into_par_iter().with_min_len(8).for_each(fill);
+        }
+        return squares;
     }
     let mut generator = stream(0, Purpose::Bandwidth, 0, n as u64);
     let sampled: Vec<(usize, usize)> = (0..SAMPLED_PAIRS)
@@ -150,5 +163,59 @@ fn squared_distances<T: Real>(points: MatRef<'_, T>) -> Vec<T> {
             (i, if j >= i { j + 1 } else { j })
         })
         .collect();
-    sampled.par_iter().with_min_len(1024).map(|&(i, j)| squared(i, j)).collect()
+    let squared = |&(i, j): &(usize, usize)| {
+        let mut out = [T::zero()];
+        squared_distances_to_rows(points.row(i), points.row(j), &mut out);
+        out[0]
+    };
+    sampled.par_iter().with_min_len(1024).map(squared).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::random_states;
+
+    /// All distances of the N×N matrix, sorted.
+    fn sorted(points: MatRef<'_, f64>) -> Vec<f64> {
+        let n = points.rows();
+        let mut all = Vec::with_capacity(n * n);
+        for i in 0..n {
+            for j in 0..n {
+                let pairs = points.row(i).iter().zip(points.row(j));
+                all.push(pairs.map(|(a, b)| (a - b).powi(2)).sum());
+            }
+        }
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
+    #[test]
+    fn rules_agree_with_a_full_sort() {
+        // Below, at, and above the number of particles whose pairs are all looked at.
+        for (n, tolerance) in [(7, 1e-12), (100, 1e-12), (1024, 1e-12), (1100, 0.01)] {
+            for d in [2, 20] {
+                let points = random_states(n, d, 3);
+                let all = sorted(points.as_ref());
+                let median = |values: &[f64]| {
+                    let half = values.len() / 2;
+                    let (low, high) = (values[(values.len() - 1) / 2], values[half]);
+                    (0.5 * (low.sqrt() + high.sqrt()), 0.5 * (low + high))
+                };
+                let (distance, _) = median(&all[n..]);
+                let (with_diagonal, square) = median(&all);
+                let log_n = (n as f64).ln();
+                for (rule, expected) in [
+                    (Bandwidth::MedianLog, distance.powi(2) / log_n),
+                    (Bandwidth::Median, distance.powi(2)),
+                    (Bandwidth::NumPyro, with_diagonal.powi(2) / log_n),
+                    (Bandwidth::LiuWang, square / (n as f64 + 1.0).ln()),
+                ] {
+                    let found = rule.choose(points.as_ref(), 0);
+                    let error = (found / expected - 1.0).abs();
+                    assert!(error < tolerance, "{rule:?}, N = {n}, d = {d}: {error}");
+                }
+            }
+        }
+    }
 }
