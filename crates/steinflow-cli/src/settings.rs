@@ -35,7 +35,7 @@ pub struct Settings {
     pub batch_size: Option<usize>,
 
     /// How to sample: a name of `steinflow methods` [default: sgrhmc-stein on the tri-crescent,
-    /// sghmc-stein elsewhere].
+    /// svgd elsewhere].
     #[arg(long, short, value_name = "NAME", help_heading = "Method")]
     pub method: Option<String>,
     /// Number of particles, or of chains of a diffusion [default: 100].

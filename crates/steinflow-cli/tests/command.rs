@@ -179,13 +179,13 @@ fn every_method_runs_on_every_kind_of_model() {
 #[test]
 fn phases_schedules_and_the_papers_parametrisation() {
     let desk = Desk::new();
-    desk.succeed("sample ring --phase euler:0.2x10 --phase splitting:cosine:0.1:0.01x7 -q --out a");
+    desk.succeed("sample ring --method sghmc-stein --phase euler:0.2x10 --phase splitting:cosine:0.1:0.01x7 -q --out a");
     let config = std::fs::read_to_string(desk.path("a/config.toml")).unwrap();
     assert!(config.contains("cosine:0.1:0.01") && config.contains("steps = 7"), "{config}");
     desk.succeed(
         "sample ring --method svgd --integrator adam --step-size 0.05 --steps 5 -q --out b",
     );
-    desk.succeed("sample ring --eta 0.01 --alpha 0.1 --steps 5 -q --out c");
+    desk.succeed("sample ring --method sghmc-stein --eta 0.01 --alpha 0.1 --steps 5 -q --out c");
     let config = std::fs::read_to_string(desk.path("c/config.toml")).unwrap();
     assert!(config.contains("friction = 1.0") && config.contains("\"0.1\""), "{config}");
     desk.succeed("sample ring --budget 0.05 --steps 100000000 -q --out d");
@@ -304,7 +304,7 @@ fn collected_samples_keep_chain_and_draw_apart() {
 fn a_config_serves_another_method_and_folder() {
     let desk = Desk::new();
     std::fs::write(desk.path("d.csv"), "a,y\n1,0.4\n2,1.1\n3,1.3\n0,0.2\n4,2.2\n").unwrap();
-    desk.succeed("sample linear-regression --data d.csv --friction 2 --steps 5 -q --out first");
+    desk.succeed("sample linear-regression --data d.csv --method sghmc --friction 2 --steps 5 -q --out first");
     let config = std::fs::read_to_string(desk.path("first/config.toml")).unwrap();
     for word in ["prior-sd = 2.5", "noise-sd = 1.0", "start-sd", "friction = 2.0"] {
         assert!(config.contains(word), "{config}");

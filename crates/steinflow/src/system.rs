@@ -3,11 +3,15 @@
 //! The system evaluates only what is out of date. The score is refreshed when θ or the minibatch
 //! has changed and someone needs it, so a step of symmetric splitting costs one gradient.
 
+mod draws;
+mod rollback;
+
+pub(crate) use draws::check_batch_size;
+
 use rayon::prelude::*;
 
 use crate::dynamics::{Dynamics, Evaluated, Operator, Point, Structure, THETA, Terms};
 use crate::field::{Draw, Field};
-use crate::random::{Purpose, fill_standard_normal, stream};
 use crate::{Error, LogDensity, MatRef, Matrix, Minibatch, Real, Result};
 
 /// Particles under way. [`crate::Sampler`] drives one; take it yourself to write your own loop.
@@ -75,7 +79,7 @@ impl<'a, T: Real> System<'a, T> {
         for i in 0..count {
             state.row_mut(i)[..dim].copy_from_slice(theta.row(i));
         }
-        draw_auxiliaries(&mut state, &structure, seed, 0);
+        draws::auxiliaries(&mut state, &structure, seed, 0);
         let operator = Operator::new(&structure);
         let width = operator.width();
         Ok(Self {
@@ -107,21 +111,6 @@ impl<'a, T: Real> System<'a, T> {
             step_size: 0.0,
             structure,
         })
-    }
-
-    /// Draws the auxiliary variables afresh from their Gaussians; `index` names the draw, and 0 is
-    /// that of the start.
-    pub fn resample_auxiliaries(&mut self, index: u64) {
-        draw_auxiliaries(&mut self.at.state, &self.structure, self.seed, index);
-        self.locals_are_current = false;
-    }
-
-    /// Takes `size` rows of the target's data at a time, new ones after every move of θ.
-    pub fn with_minibatches(mut self, size: usize) -> Result<Self> {
-        check_batch_size(size, self.target.data_rows())?;
-        self.batch_size = Some(size);
-        self.draw_minibatch();
-        Ok(self)
     }
 
     /// The particles z = (θ, r, …), `N × (blocks · dim)`.
@@ -405,16 +394,6 @@ impl<'a, T: Real> System<'a, T> {
         }
     }
 
-    fn draw_minibatch(&mut self) {
-        if let Some(size) = self.batch_size {
-            let rows = self.target.data_rows();
-            let mut generator = stream(self.seed, Purpose::Minibatch, self.at.batches, 0);
-            let indices = rand::seq::index::sample(&mut generator, rows, size).into_vec();
-            self.minibatch = Some(Minibatch { indices, scale: rows as f64 / size as f64 });
-            self.score_is_current = false;
-        }
-    }
-
     /// Tells the system which step it is in: the address of its noise, and what errors name.
     pub fn begin_step(&mut self, step: u64, step_size: f64) {
         // Room for the draws of a step, so that they depend on the step alone.
@@ -434,67 +413,10 @@ impl<'a, T: Real> System<'a, T> {
         Error::NonFinite { what, value, particle, step, step_size }
     }
 
-    /// Whether freezing this particle would leave any that move.
-    pub(crate) fn can_freeze(&self, particle: usize) -> bool {
-        let others = self.frozen.iter().enumerate().filter(|&(i, _)| i != particle);
-        !self.frozen[particle] && others.into_iter().any(|(_, frozen)| !frozen)
-    }
-
-    /// Keeps a particle where it is from now on; the others still feel it.
-    pub(crate) fn freeze(&mut self, particle: usize) {
-        self.frozen[particle] = true;
-    }
-
-    /// The particles that were frozen.
-    pub fn frozen(&self) -> Vec<usize> {
-        (0..self.frozen.len()).filter(|&i| self.frozen[i]).collect()
-    }
-
-    /// A copy of the current configuration, whose score must be current.
-    pub(crate) fn save(&mut self) -> Configuration<T> {
-        self.field.save();
-        self.at.clone()
-    }
-
-    /// Goes back to a saved configuration.
-    pub(crate) fn restore(&mut self, saved: &Configuration<T>) {
-        self.field.restore();
-        self.at.clone_from(saved);
-        self.draw_minibatch();
-        self.score_is_current = true;
-        self.locals_are_current = false;
-    }
-
     /// Gives up the particles.
     pub(crate) fn into_state(self) -> (Matrix<T>, Vec<T>, Structure) {
         (self.at.state, self.at.log_density, self.structure)
     }
-}
-
-fn draw_auxiliaries<T: Real>(state: &mut Matrix<T>, structure: &Structure, seed: u64, index: u64) {
-    let dim = structure.dim();
-    for i in 0..state.rows() {
-        let mut generator = stream(seed, Purpose::Auxiliary, index, i as u64);
-        let blocks = state.row_mut(i)[dim..].chunks_exact_mut(dim);
-        for (values, law) in blocks.zip(structure.auxiliaries()) {
-            fill_standard_normal(&mut generator, values);
-            for x in values {
-                *x = T::of(law.mean) + T::of(law.variance.sqrt()) * *x;
-            }
-        }
-    }
-}
-
-pub(crate) fn check_batch_size(size: usize, data_rows: usize) -> Result<()> {
-    if size == 0 || size > data_rows {
-        let remedy = if data_rows == 0 {
-            "this target has no data to take minibatches of".to_owned()
-        } else {
-            format!("the target has {data_rows} rows of data: take 1 to {data_rows}")
-        };
-        return Err(Error::setting("batch size", size, remedy));
-    }
-    Ok(())
 }
 
 fn scale<T: Real>(velocity: &mut Matrix<T>, dt: f64) {

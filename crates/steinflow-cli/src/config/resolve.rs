@@ -1,0 +1,357 @@
+//! From what a user has set to a complete config: defaults, and parts that must fit each other.
+
+use steinflow::Error as LibraryError;
+use steinflow::integrator::StepSize;
+use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Parameters};
+use steinflow_models::ModelSpec;
+
+use super::{Config, KernelOptions, MethodOptions, ModelOptions, integrator, step_size};
+use crate::curvature;
+use crate::error::{Error, Result};
+use crate::settings::{PhaseSettings, Settings};
+
+const DEFAULT_MODEL: &str = "tri-crescent";
+const DEFAULT_STEPS: u64 = 1000;
+
+/// The tri-crescent's own schedule for SGRHMC-Stein: steps above the integrator's local stability
+/// limit throw particles over the barriers, smaller ones let them settle.
+fn toy_phases() -> Vec<PhaseSettings> {
+    let phase = |integrator: &str, step_size: &str| PhaseSettings {
+        integrator: integrator.to_owned(),
+        step_size: step_size.to_owned(),
+        steps: 300,
+    };
+    vec![phase("euler", "1.3"), phase("splitting", "0.5")]
+}
+
+impl Config {
+    /// Fills in what was not set, with the model's help, and checks that the parts fit.
+    pub fn resolve(mut settings: Settings) -> Result<Self> {
+        let model = settings.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+        let on_toy = model == DEFAULT_MODEL;
+        let default_method = if on_toy { "sgrhmc-stein" } else { "svgd" };
+        let method = Method::named(settings.method.as_deref().unwrap_or(default_method))?;
+
+        check_fit(&settings, &method)?;
+        let kernel = resolve_kernel(&settings, &method, needs_data(&model))?;
+        // A config must mean the same from any folder.
+        if let Some(data) = &settings.data
+            && let Ok(absolute) = std::path::absolute(data)
+        {
+            settings.data = Some(absolute);
+        }
+        record_model_defaults(&mut settings, &model);
+        let target = steinflow_models::build::<f64>(&model_spec(&model, &settings))?;
+        let start = target.start();
+        let start_sd = settings.start_sd.unwrap_or(start.sd);
+        let start_mean = match settings.start_mean[..] {
+            [] => start.mean,
+            [everywhere] => vec![everywhere; target.dim()],
+            _ => std::mem::take(&mut settings.start_mean),
+        };
+        let sharpness = || -> Result<f64> {
+            let sound = start_mean.len() == target.dim() && start_sd >= 0.0;
+            Ok(if sound { curvature::at_start(&*target, &start_mean, start_sd)? } else { 1.0 })
+        };
+
+        let sigma = settings.sigma.unwrap_or(1.0);
+        let phase = resolve_phases(&settings, &method, sigma, on_toy, sharpness)?;
+        let parameters = resolve_parameters(&settings, &method, &phase)?;
+        let collect_every = resolve_collection(&settings)?;
+        let total: u64 = phase.iter().map(|phase| phase.steps).sum();
+        for (name, value) in [("budget", settings.budget), ("tolerance", settings.tolerance)] {
+            if let Some(value) = value
+                && !(value >= 0.0 && value.is_finite())
+            {
+                return Err(
+                    LibraryError::setting(name, value, "it must be zero or positive").into()
+                );
+            }
+        }
+        if settings.trace_every == Some(0) {
+            let remedy = "record every step with 1, or leave it out";
+            return Err(LibraryError::setting("trace-every", 0, remedy).into());
+        }
+        let config = Self {
+            model,
+            model_options: ModelOptions {
+                dim: settings.dim,
+                data: settings.data,
+                target: settings.target,
+                prior_sd: settings.prior_sd,
+                noise_sd: settings.noise_sd,
+                batch_size: settings.batch_size,
+            },
+            method: method.name.clone(),
+            particles: settings.particles.unwrap_or(100),
+            parameters,
+            kernel,
+            seed: settings.seed.unwrap_or(0),
+            precision: settings.precision.unwrap_or_else(|| "f64".to_owned()),
+            start_mean,
+            start_sd,
+            non_finite: settings.non_finite.unwrap_or_else(|| "stop".to_owned()),
+            budget: settings.budget,
+            tolerance: settings.tolerance,
+            trace_every: settings.trace_every.unwrap_or((total / 1000).max(1)),
+            resample_every: settings.resample_every,
+            collect_from: settings.collect_from,
+            collect_every,
+            phase,
+        };
+        // Words that stand for something are understood now, not in the middle of a run.
+        config.policy()?;
+        config.is_f32()?;
+        config.parameters().validate(&method)?;
+        config.kernel()?;
+        Ok(config)
+    }
+}
+
+fn needs_data(model: &str) -> bool {
+    steinflow_models::catalogue().iter().any(|info| info.name == model && info.needs_data)
+}
+
+fn model_spec(model: &str, settings: &Settings) -> ModelSpec {
+    ModelSpec {
+        name: model.to_owned(),
+        dim: settings.dim,
+        data: settings.data.clone(),
+        target: settings.target.clone(),
+        prior_sd: settings.prior_sd,
+        noise_sd: settings.noise_sd,
+    }
+}
+
+/// Writes down what a regression would assume, so that the config says it.
+fn record_model_defaults(settings: &mut Settings, model: &str) {
+    if needs_data(model) {
+        settings.prior_sd.get_or_insert(steinflow_models::regression::DEFAULT_PRIOR_SD);
+        if model == "linear-regression" {
+            settings.noise_sd.get_or_insert(steinflow_models::regression::DEFAULT_NOISE_SD);
+        }
+    }
+}
+
+fn resolve_phases(
+    settings: &Settings,
+    method: &Method,
+    sigma: f64,
+    on_toy: bool,
+    sharpness: impl FnOnce() -> Result<f64>,
+) -> Result<Vec<PhaseSettings>> {
+    let given = [
+        ("steps", settings.steps.is_some()),
+        ("step-size", settings.step_size.is_some()),
+        ("eta", settings.eta.is_some()),
+        ("integrator", settings.integrator.is_some()),
+    ];
+    let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
+    if !settings.phase.is_empty() {
+        if let Some(option) = given {
+            let remedy = "a phase states integrator, step size and steps; drop one of the two";
+            return Err(does_not_fit(option, "--phase", remedy));
+        }
+        for phase in &settings.phase {
+            integrator::<f64>(&phase.integrator)?;
+            step_size(&phase.step_size)?.validate(phase.steps)?;
+        }
+        return Ok(settings.phase.clone());
+    }
+    if on_toy && method.name == "sgrhmc-stein" && given.is_none() {
+        return Ok(toy_phases());
+    }
+    let momentum = method.dynamics.has_momentum();
+    let size = match (&settings.step_size, settings.eta) {
+        (Some(_), Some(_)) => {
+            return Err(does_not_fit("eta", "--step-size", "both set the step size; drop one"));
+        }
+        (Some(text), None) => text.clone(),
+        (None, Some(eta)) => {
+            if !(eta > 0.0 && eta.is_finite()) {
+                return Err(
+                    LibraryError::setting("eta", eta, "it must be positive and finite").into()
+                );
+            }
+            if momentum { (sigma * eta.sqrt()).to_string() } else { eta.to_string() }
+        }
+        (None, None) => default_step_size(method, sigma, sharpness()?).to_string(),
+    };
+    let default_integrator = if momentum { "splitting" } else { "euler" };
+    let phase = PhaseSettings {
+        integrator: settings.integrator.clone().unwrap_or_else(|| default_integrator.to_owned()),
+        steps: settings.steps.unwrap_or(DEFAULT_STEPS),
+        step_size: size,
+    };
+    integrator::<f64>(&phase.integrator)?;
+    step_size(&phase.step_size)?.validate(phase.steps)?;
+    Ok(vec![phase])
+}
+
+/// A step size for a target whose sharpest direction has curvature L: a fraction of 1/L for
+/// first-order flows, of σ/√L with momentum, and never more than suits a density of unit scale.
+fn default_step_size(method: &Method, sigma: f64, sharpness: f64) -> f64 {
+    // Where the score is averaged over neighbours, motion is slower and bears longer steps.
+    let averaged =
+        matches!(method.field, FieldKind::Stein | FieldKind::SteinStarred | FieldKind::Product);
+    if method.field == FieldKind::Lawgd {
+        // Every perturbation decays at rate 1, whatever the target.
+        return 0.1;
+    }
+    let (most, fraction) = match (method.dynamics, averaged) {
+        (DynamicsKind::Langevin, false) => (0.01, 0.2),
+        (DynamicsKind::Riemannian, true) => (0.05, 0.1),
+        (DynamicsKind::Riemannian, false) => (0.005, 0.02),
+        (_, true) => (0.1, 1.0),
+        (_, false) => (0.05, 0.3),
+    };
+    let sharpness = sharpness.max(1e-12);
+    let stable =
+        if method.dynamics.has_momentum() { sigma / sharpness.sqrt() } else { 1.0 / sharpness };
+    let size: f64 = (fraction * stable).min(most);
+    // Two digits: nobody needs more of a default, and configs are read by people.
+    let unit = 10f64.powf(size.log10().floor() - 1.0);
+    format!("{:.2e}", (size / unit).floor() * unit).parse().unwrap_or(size)
+}
+
+/// Refuses settings that the method does not have.
+fn check_fit(settings: &Settings, method: &Method) -> Result<()> {
+    let has = |parameter| method.parameters().contains(&parameter);
+    let given = [
+        ("friction", settings.friction.is_some(), Parameter::Friction),
+        ("alpha", settings.alpha.is_some(), Parameter::Friction),
+        ("sigma", settings.sigma.is_some(), Parameter::Sigma),
+        ("mu", settings.mu.is_some(), Parameter::Mu),
+        ("gamma", settings.gamma.is_some(), Parameter::Gamma),
+        ("sigma-u", settings.sigma_u.is_some(), Parameter::SigmaU),
+        ("metric-scale", settings.metric_scale.is_some(), Parameter::Metric),
+        ("metric-offset", settings.metric_offset.is_some(), Parameter::Metric),
+        ("metric-sign", settings.metric_sign.is_some(), Parameter::Metric),
+        ("regulariser", settings.regulariser.is_some(), Parameter::Regulariser),
+        ("solve-memory", settings.solve_memory.is_some(), Parameter::SolveMemory),
+        ("noise-strength", settings.noise_strength.is_some(), Parameter::NoiseStrength),
+        ("adapt", settings.adapt.is_some(), Parameter::Adapt),
+        ("cells", settings.cells.is_some(), Parameter::Cells),
+        ("smoothing", settings.smoothing.is_some(), Parameter::Smoothing),
+    ];
+    for (option, given, parameter) in given {
+        if given && !has(parameter) {
+            let own: Vec<&str> = method.parameters().iter().map(|p| p.name()).collect();
+            let own = if own.is_empty() { "none".to_owned() } else { own.join(", ") };
+            let remedy = format!("its parameters are: {own}");
+            return Err(does_not_fit(option, &format!("the method `{}`", method.name), &remedy));
+        }
+    }
+    Ok(())
+}
+
+fn resolve_parameters(
+    settings: &Settings,
+    method: &Method,
+    phases: &[PhaseSettings],
+) -> Result<MethodOptions> {
+    let has = |parameter| method.parameters().contains(&parameter);
+    if let Some(sign) = &settings.metric_sign
+        && !["energy", "log-density"].contains(&sign.as_str())
+    {
+        return Err(LibraryError::unknown("metric sign", sign, ["energy", "log-density"]).into());
+    }
+    if let Some(offset) = settings.metric_offset
+        && !offset.is_finite()
+    {
+        return Err(LibraryError::setting("metric-offset", offset, "it must be finite").into());
+    }
+    let steps: u64 = phases.iter().map(|phase| phase.steps).sum();
+    let default = Parameters::default();
+    let value =
+        |parameter, given: Option<f64>, default| has(parameter).then(|| given.unwrap_or(default));
+    let sigma = value(Parameter::Sigma, settings.sigma, default.sigma);
+    let friction = match (settings.alpha, settings.friction) {
+        (Some(_), Some(_)) => {
+            return Err(does_not_fit("alpha", "--friction", "both set the friction; drop one"));
+        }
+        (Some(alpha), None) => {
+            let [phase] = phases else {
+                let remedy = "A = ασ²/ε needs a single step size; use --friction";
+                return Err(does_not_fit("alpha", "several phases", remedy));
+            };
+            let StepSize::Constant(epsilon) = step_size(&phase.step_size)? else {
+                let remedy = "A = ασ²/ε needs a constant step size; use --friction";
+                return Err(does_not_fit("alpha", "a schedule", remedy));
+            };
+            Some(alpha * sigma.unwrap_or(1.0).powi(2) / epsilon)
+        }
+        (None, given) => value(Parameter::Friction, given, default.friction),
+    };
+    let metric = has(Parameter::Metric);
+    Ok(MethodOptions {
+        friction,
+        sigma,
+        mu: value(Parameter::Mu, settings.mu, default.mu),
+        gamma: value(Parameter::Gamma, settings.gamma, default.gamma),
+        sigma_u: value(Parameter::SigmaU, settings.sigma_u, default.sigma_u),
+        metric_scale: value(Parameter::Metric, settings.metric_scale, default.metric.scale),
+        metric_offset: value(Parameter::Metric, settings.metric_offset, default.metric.offset),
+        metric_sign: metric
+            .then(|| settings.metric_sign.clone().unwrap_or_else(|| "energy".to_owned())),
+        regulariser: value(Parameter::Regulariser, settings.regulariser, default.regulariser),
+        solve_memory: has(Parameter::SolveMemory)
+            .then(|| settings.solve_memory.unwrap_or(default.solve_memory >> 20)),
+        noise_strength: value(
+            Parameter::NoiseStrength,
+            settings.noise_strength,
+            default.noise_strength,
+        ),
+        adapt: has(Parameter::Adapt).then(|| settings.adapt.unwrap_or(steps / 10)),
+        cells: settings.cells,
+        smoothing: settings.smoothing,
+    })
+}
+
+fn resolve_kernel(
+    settings: &Settings,
+    method: &Method,
+    has_data: bool,
+) -> Result<Option<KernelOptions>> {
+    if !method.field.has_kernel() {
+        let given = [
+            ("kernel", settings.kernel.is_some()),
+            ("kernel-on", settings.kernel_on.is_some()),
+            ("bandwidth", settings.bandwidth.is_some()),
+        ];
+        return match given.into_iter().find_map(|(name, given)| given.then_some(name)) {
+            Some(option) => Err(does_not_fit(
+                option,
+                &format!("the method `{}`", method.name),
+                "it has no kernel",
+            )),
+            None => Ok(None),
+        };
+    }
+    let or = |given: &Option<String>, default: &str| given.clone().unwrap_or(default.to_owned());
+    Ok(Some(KernelOptions {
+        kernel: or(&settings.kernel, "se"),
+        kernel_on: or(&settings.kernel_on, if has_data { "theta" } else { "joint" }),
+        bandwidth: or(&settings.bandwidth, "median-log"),
+    }))
+}
+
+/// How often samples are collected, if they are.
+fn resolve_collection(settings: &Settings) -> Result<Option<u64>> {
+    match (settings.collect_from, settings.collect_every) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => {
+            let remedy = "say from which step on with --collect-from";
+            Err(does_not_fit("collect-every", "a run that collects nothing", remedy))
+        }
+        (Some(_), Some(0)) => {
+            let remedy = "collect every 1 or more steps";
+            Err(LibraryError::setting("collect-every", 0, remedy).into())
+        }
+        (Some(_), every) => Ok(Some(every.or(settings.resample_every).unwrap_or(1).max(1))),
+    }
+}
+
+fn does_not_fit(option: &'static str, what: &str, remedy: &str) -> Error {
+    Error::DoesNotFit { option, what: what.to_owned(), remedy: remedy.to_owned() }
+}
