@@ -7,7 +7,9 @@ use steinflow::Real;
 use crate::regression::{
     DEFAULT_NOISE_SD, DEFAULT_PRIOR_SD, LinearRegression, LogisticRegression, Table,
 };
-use crate::toy::{Banana, Crescent, Funnel, Gaussian, GaussianMixture, Ring, TriCrescent};
+use crate::toy::{
+    Banana, Crescent, Funnel, Gaussian, GaussianMixture, Isotropic, Ring, TriCrescent,
+};
 use crate::{Error, Model, Result};
 
 /// The most coordinates that [`build`] gives a model with dense matrices: three of 2000 × 2000 take
@@ -166,7 +168,7 @@ pub fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
             Some(dim) => Gaussian::autoregressive(dim, NEIGHBOUR_CORRELATION)?,
             None => Gaussian::correlated(),
         }),
-        "standard-normal" => Box::new(Gaussian::standard(spec.dim.unwrap_or(2))?),
+        "standard-normal" => Box::new(Isotropic::new(spec.dim.unwrap_or(2))?),
         "mixture" => Box::new(GaussianMixture::default()),
         "tri-crescent" => Box::new(TriCrescent),
         "crescent" => Box::new(Crescent),

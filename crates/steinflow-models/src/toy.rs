@@ -5,6 +5,7 @@ mod crescent;
 mod funnel;
 mod gaussian;
 mod gaussian_mixture;
+mod isotropic;
 mod ring;
 mod tri_crescent;
 
@@ -13,6 +14,7 @@ pub use crescent::Crescent;
 pub use funnel::Funnel;
 pub use gaussian::Gaussian;
 pub use gaussian_mixture::GaussianMixture;
+pub use isotropic::Isotropic;
 pub use ring::Ring;
 pub use tri_crescent::TriCrescent;
 
@@ -68,7 +70,7 @@ macro_rules! log_density_of_one_particle {
         }
     )*};
 }
-log_density_of_one_particle!(Banana, Crescent, Funnel, Ring, TriCrescent);
+log_density_of_one_particle!(Banana, Crescent, Funnel, Isotropic, Ring, TriCrescent);
 
 /// `count` rows, row `i` filled from its own stream.
 fn sample_rows(

@@ -3,7 +3,7 @@
 use steinflow::Matrix;
 use steinflow_models::regression::LinearRegression;
 use steinflow_models::toy::{
-    Banana, Crescent, Funnel, Gaussian, GaussianMixture, Ring, TriCrescent,
+    Banana, Crescent, Funnel, Gaussian, GaussianMixture, Isotropic, Ring, TriCrescent,
 };
 use steinflow_models::{Describe, Model, Moments};
 
@@ -183,6 +183,7 @@ fn samples_have_the_exact_moments() {
     check_sample("crescent", &Crescent);
     check_sample("banana", &Banana::default());
     check_sample("ring", &Ring::default());
+    check_sample("standard normal", &Isotropic::new(3).unwrap());
     check_sample("wide ring", &Ring::new(1.0, 0.8).unwrap());
     let regression = LinearRegression::<f64>::new(&table(60, false), None, 2.5, 1.0).unwrap();
     check_sample("linear regression", &regression);

@@ -3,7 +3,7 @@
 use steinflow_models::Model;
 use steinflow_models::regression::{LinearRegression, LogisticRegression};
 use steinflow_models::toy::{
-    Banana, Crescent, Funnel, Gaussian, GaussianMixture, Ring, TriCrescent,
+    Banana, Crescent, Funnel, Gaussian, GaussianMixture, Isotropic, Ring, TriCrescent,
 };
 
 use crate::support::{at, random_points, table};
@@ -30,6 +30,7 @@ fn models() -> Vec<Example> {
         both!("plane funnel", 1.5, Funnel::default()),
         both!("funnel", 1.5, Funnel::new(6).unwrap()),
         both!("ring", 1.5, Ring::default()),
+        both!("standard normal", 1.5, Isotropic::new(3).unwrap()),
         both!("wide ring", 1.5, Ring::new(1.0, 0.8).unwrap()),
         both!("linear", 1.0, LinearRegression::new(&linear, None, 2.5, 0.7).unwrap()),
         both!("logistic", 1.0, LogisticRegression::new(&logistic, None, 0.5).unwrap()),
