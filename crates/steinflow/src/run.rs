@@ -277,7 +277,7 @@ impl<'a, T: Real> Sampler<'a, T> {
         let mut run = Progress {
             system,
             observers: self.observers,
-            total: self.phases.iter().map(|phase| phase.steps).sum(),
+            total: self.phases.iter().fold(0, |total, phase| total.saturating_add(phase.steps)),
             step: 0,
             time: 0.0,
             factor: 1.0,
