@@ -21,7 +21,7 @@ pub enum Error {
     },
 
     /// A name that is not in a catalogue.
-    #[error("there is no {kind} `{name}`{}; known: {}", suggestion(.nearest.as_deref()), .known.join(", "))]
+    #[error("there is no {kind} `{name}`{}", suggestion(.nearest.as_deref(), .known))]
     Unknown {
         /// What kind of thing was asked for: method, model, …
         kind: &'static str,
@@ -130,8 +130,12 @@ pub enum Error {
     User(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-fn suggestion(nearest: Option<&str>) -> String {
-    nearest.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
+/// The nearest name, or all of them where none is near.
+fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
+    match nearest {
+        Some(name) => format!(", did you mean `{name}`?"),
+        None => format!("; known: {}", known.join(", ")),
+    }
 }
 
 impl Error {
@@ -165,7 +169,10 @@ impl Error {
         let nearest = known
             .iter()
             .map(|candidate| (edit_distance(name, candidate), candidate))
-            .filter(|&(distance, candidate)| distance <= candidate.len().max(3) / 2)
+            // Near: at most half of it differs, and something is shared.
+            .filter(|&(distance, candidate)| {
+                distance <= candidate.len().max(3) / 2 && distance < candidate.len()
+            })
             .min_by_key(|&(distance, _)| distance)
             .map(|(_, candidate)| candidate.clone());
         Self::Unknown { kind, name: name.to_owned(), nearest, known }
@@ -196,6 +203,8 @@ mod tests {
         let error = Error::unknown("method", "sghmc-stien", ["ld", "svgd", "sghmc-stein"]);
         assert!(error.to_string().contains("did you mean `sghmc-stein`?"), "{error}");
         let error = Error::unknown("method", "metropolis", ["ld", "svgd"]);
-        assert!(!error.to_string().contains("did you mean"), "{error}");
+        assert!(error.to_string().ends_with("; known: ld, svgd"), "{error}");
+        let error = Error::unknown("column", "z", ["a", "b"]);
+        assert!(error.to_string().ends_with("; known: a, b"), "{error}");
     }
 }
