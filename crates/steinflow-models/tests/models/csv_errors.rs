@@ -133,8 +133,10 @@ fn an_unknown_target_suggests_the_nearest() {
     let table = Table::from_reader("size,price\n1,2\n3,5\n".as_bytes(), "data.csv").unwrap();
     let error = LinearRegression::<f64>::new(&table, Some("prize"), 1.0, 1.0).unwrap_err();
     assert!(matches!(error, Error::Table(TableError::UnknownColumn { .. })));
-    says(&error, &["data.csv", "`prize`", "did you mean `price`?", "size, price"]);
+    says(&error, &["data.csv", "`prize`", "did you mean `price`?"]);
     assert!(error.is_usage());
+    let error = LinearRegression::<f64>::new(&table, Some("outcome"), 1.0, 1.0).unwrap_err();
+    says(&error, &["data.csv", "`outcome`", "known: size, price"]);
 }
 
 #[test]
