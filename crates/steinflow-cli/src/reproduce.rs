@@ -1,6 +1,7 @@
 //! `steinflow reproduce`: tables that anyone can get again from one command.
 
 mod collapse;
+mod jobs;
 
 use std::process::ExitCode;
 

@@ -121,6 +121,38 @@ pub enum Error {
     #[error("cannot write JSON: {0}")]
     Json(serde_json::Error),
 
+    /// A journal that another process is writing.
+    #[error("`{}` is in use by another process: wait for it, or choose another --out", .path.display())]
+    JournalInUse {
+        /// The journal.
+        path: PathBuf,
+    },
+
+    /// A journal that was begun with other settings.
+    #[error(
+        "`{}` holds results of other settings or of another version: remove it to begin anew, or \
+         choose another --out",
+        .path.display()
+    )]
+    OtherJournal {
+        /// The journal.
+        path: PathBuf,
+    },
+
+    /// A line of a journal that is not a result.
+    #[error(
+        "line {line} of `{}` cannot be read ({reason}): remove that line to run its job again",
+        .path.display()
+    )]
+    JournalDamaged {
+        /// The journal.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// An argument of a plot that does not fit the others.
     #[error("cannot draw the plot: {what} is {found}, expected {expected}")]
     Plot {
@@ -146,6 +178,8 @@ impl Error {
             | Self::ForeignEntry { .. }
             | Self::BadPath { .. }
             | Self::Table { .. }
+            | Self::JournalInUse { .. }
+            | Self::OtherJournal { .. }
             | Self::Plot { .. } => true,
             Self::File { source, .. } => source.is_usage(),
             _ => false,

@@ -19,12 +19,14 @@
 //! ```
 
 mod error;
+mod journal;
 mod json;
 pub mod plot;
 mod run_folder;
 mod table;
 
 pub use error::{Error, Result};
+pub use journal::Journal;
 pub use json::write_json;
 pub use run_folder::RunFolder;
 pub use table::{Column, Values, read_parquet, write_parquet};

@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use indicatif::{ParallelProgressIterator as _, ProgressBar, ProgressStyle};
-use rayon::prelude::*;
 use serde::Deserialize;
 use steinflow::Matrix;
 use steinflow_io::RunFolder;
 
+use super::jobs;
 use crate::args::ReproduceArguments;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -68,20 +67,25 @@ pub fn run(arguments: &ReproduceArguments) -> Result<()> {
             }
         }
     }
-    let style = ProgressStyle::with_template("{prefix} [{bar:32}] {pos}/{len} eta {eta}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(jobs.len() as u64).with_style(style).with_prefix("collapse");
+    let journal = jobs::Ledger::open(&folder, SETTINGS)?;
+    let variances = journal.run(
+        "collapse",
+        &jobs,
+        |(row, dim, seed)| format!("{}, d = {dim}, seed {seed}", row.label()),
+        |&(row, dim, seed)| {
+            variance(row, dim, seed, plan.particles).map_err(|error| error.to_string())
+        },
+    )?;
     let cells: Vec<Cell> = jobs
-        .par_iter()
-        .progress_with(bar.clone())
-        .map(|&(row, dim, seed)| Cell {
+        .iter()
+        .zip(variances)
+        .map(|(&(row, dim, seed), variance)| Cell {
             label: row.label().to_owned(),
             dim,
             seed,
-            variance: variance(row, dim, seed, plan.particles).map_err(|error| error.to_string()),
+            variance,
         })
         .collect();
-    bar.finish_and_clear();
 
     let mut csv = String::from("method,d,seed,variance,error\n");
     for cell in &cells {
@@ -97,6 +101,7 @@ pub fn run(arguments: &ReproduceArguments) -> Result<()> {
     folder.write("collapse.csv", csv.as_bytes())?;
     folder.write("collapse.md", table.as_bytes())?;
     let path = folder.commit()?;
+    journal.delete()?;
     writeln!(std::io::stdout(), "{table}\n{}", path.display())?;
     Ok(())
 }
