@@ -29,6 +29,7 @@ pub use sgrhmc::Sgrhmc;
 pub use structure::{Auxiliary, Block, Structure};
 pub use third_order::ThirdOrder;
 
+use crate::engine::Scratch;
 use crate::{MatRef, Real};
 
 /// The block of the state that holds the parameters θ.
@@ -118,6 +119,8 @@ pub struct Evaluated<'a, T> {
     /// The drift f(z), shaped as the state. Only the rows of blocks that are about to move are
     /// up to date.
     pub drift: MatRef<'a, T>,
+    /// Buffers for whatever a field computes on the way.
+    pub scratch: &'a Scratch<T>,
 }
 
 macro_rules! delegate_to_pointee {

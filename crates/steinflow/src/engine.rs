@@ -5,28 +5,33 @@
 
 mod gemm;
 mod kernel_sums;
+mod points;
+mod scratch;
 mod simd;
 
 pub use gemm::Gemm;
-pub(crate) use simd::squared_distances_to_rows;
-
+pub(crate) use kernel_sums::kernel_sums_into;
 pub use kernel_sums::{KernelSums, kernel_matrix, kernel_sums};
+pub use points::Factor;
+pub(crate) use points::all_squared_distances;
+pub use scratch::{Borrowed, Scratch};
+pub(crate) use simd::{squared_distances_to_rows, sum_of_squares, vectorised};
 
 /// What the engine needs of a number. Implemented for `f32` and `f64`.
 pub trait Arithmetic: Gemm {
-    /// Replaces every x ≥ 0 by exp(−x).
+    /// Replaces every x ≥ 0 by exp(−rate·x).
     #[doc(hidden)]
-    fn exp_of_negated(values: &mut [Self]);
+    fn exp_of_negated(values: &mut [Self], rate: Self);
 }
 
 impl Arithmetic for f32 {
-    fn exp_of_negated(values: &mut [Self]) {
-        simd::exp_of_negated_f32(values);
+    fn exp_of_negated(values: &mut [Self], rate: Self) {
+        simd::exp_of_negated_f32(values, rate);
     }
 }
 
 impl Arithmetic for f64 {
-    fn exp_of_negated(values: &mut [Self]) {
-        simd::exp_of_negated_f64(values);
+    fn exp_of_negated(values: &mut [Self], rate: Self) {
+        simd::exp_of_negated_f64(values, rate);
     }
 }

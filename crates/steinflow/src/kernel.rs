@@ -9,7 +9,12 @@ mod bandwidth;
 
 pub use bandwidth::{Bandwidth, EXACT_PAIRS, SAMPLED_PAIRS};
 
-use crate::engine::{KernelSums, kernel_sums};
+use std::ops::Range;
+
+use crate::engine::{
+    Borrowed, Factor, KernelSums, Scratch, all_squared_distances, kernel_sums, kernel_sums_into,
+    vectorised,
+};
 use crate::{Error, MatRef, Matrix, Real, Result};
 
 /// The radial profile k = φ(|z − z′|²/h).
@@ -60,19 +65,20 @@ pub struct Kernel {
     pub bandwidth: Bandwidth,
 }
 
-/// A kernel at one instant: particles scaled so that every bandwidth is 1.
-#[derive(Clone, Debug)]
-pub(crate) struct Resolved<T> {
-    /// The profile.
+/// A kernel at one instant: centred particles and the bandwidths chosen for them.
+#[derive(Debug)]
+pub(crate) struct Resolved<'a, T: Real> {
     radial: Radial,
-    /// The bandwidth of every group of blocks.
+    /// The bandwidth of every factor.
     pub bandwidths: Vec<f64>,
-    /// Centred particles divided by √h, one matrix per factor of the kernel.
-    pub groups: Vec<Matrix<T>>,
-    /// Y, shaped as the state, with ∇₂k(zᵢ, zⱼ) = slopeᵢⱼ (Yᵢ − Yⱼ); zero where the kernel is blind.
-    pub gradient_points: Matrix<T>,
+    /// The particles around their mean, shaped as the state.
+    pub centred: Borrowed<'a, T>,
+    /// ∇₂k(zᵢ, zⱼ) = slopeᵢⱼ · rate · (zᵢ − zⱼ) in each block; 0 where the kernel is blind.
+    pub slope_rates: Vec<T>,
     /// The factor of the kernel that sees a block, if one does.
     pub group_of_block: Vec<Option<usize>>,
+    /// The columns that every factor sees, and the squared distances where they are kept.
+    groups: Vec<(Range<usize>, Option<Borrowed<'a, T>>)>,
 }
 
 impl Kernel {
@@ -105,116 +111,178 @@ impl Kernel {
             .collect()
     }
 
-    /// Chooses the bandwidths for these particles and scales them.
+    /// Centres the particles and chooses the bandwidths for them.
     ///
-    /// Particles are centred first: velocities do not change, and in `f32` far-off particles keep
-    /// their differences.
-    pub(crate) fn resolve<T: Real>(&self, state: MatRef<'_, T>, dim: usize) -> Resolved<T> {
+    /// Centring does not change velocities, and in `f32` far-off particles keep their differences.
+    pub(crate) fn resolve<'a, T: Real>(
+        &self,
+        state: MatRef<'_, T>,
+        dim: usize,
+        scratch: &'a Scratch<T>,
+    ) -> Resolved<'a, T> {
         let (count, blocks) = (state.rows(), state.cols() / dim);
         let group_of_block = self.group_of_block(blocks);
-        let factors = group_of_block.iter().flatten().max().map_or(0, |last| last + 1);
-        let mean = column_means(state);
+        let mut centred = scratch.matrix(count, state.cols());
+        centre(state, &mut centred);
 
-        let columns_of = |group: usize| -> Vec<usize> {
-            (0..state.cols()).filter(|column| group_of_block[column / dim] == Some(group)).collect()
+        let last = group_of_block.iter().flatten().max().copied();
+        let mut groups = Vec::with_capacity(blocks);
+        let mut bandwidths = Vec::with_capacity(blocks);
+        for group in 0..last.map_or(0, |last| last + 1) {
+            // The blocks of a factor are neighbours.
+            let first = group_of_block.iter().position(|&g| g == Some(group)).unwrap_or(0);
+            let seen = group_of_block.iter().filter(|&&g| g == Some(group)).count();
+            let columns = first * dim..(first + seen) * dim;
+            let factor = Factor::new(centred.as_ref(), T::one()).of(columns.clone());
+            let squares = factor.distances_are_worth_keeping().then(|| {
+                let mut squares = scratch.matrix(count, count);
+                all_squared_distances(&factor, &mut squares);
+                squares
+            });
+            let known = squares.as_ref().map(|squares| squares.as_ref());
+            bandwidths.push(self.bandwidth.choose(&factor, known, group));
+            groups.push((columns, squares));
+        }
+        let slope_rate = |group: &Option<usize>| {
+            group.map_or(T::zero(), |g| T::of(self.radial.slope_factor() / bandwidths[g]))
         };
-        let mut groups: Vec<Matrix<T>> = (0..factors)
-            .map(|group| {
-                let columns = columns_of(group);
-                let mut points = Matrix::zeros(count, columns.len());
-                for i in 0..count {
-                    for (out, &column) in points.row_mut(i).iter_mut().zip(&columns) {
-                        *out = state.row(i)[column] - mean[column];
+        let slope_rates = group_of_block.iter().map(slope_rate).collect();
+        Resolved { radial: self.radial, bandwidths, centred, slope_rates, group_of_block, groups }
+    }
+}
+
+impl<T: Real> Resolved<'_, T> {
+    /// The factors of the kernel, as the engine wants them.
+    pub(crate) fn factors(&self) -> Vec<Factor<'_, T>> {
+        let groups = self.groups.iter().zip(&self.bandwidths);
+        groups
+            .map(|((columns, squares), h)| {
+                let rate = T::of(h.recip());
+                let factor = Factor::new(self.centred.as_ref(), rate).of(columns.clone());
+                match squares {
+                    Some(squares) => factor.with_squares(squares.as_ref()),
+                    None => factor,
+                }
+            })
+            .collect()
+    }
+
+    /// Writes K·R.
+    pub(crate) fn sums(&self, values: MatRef<'_, T>, out: &mut Matrix<T>) {
+        let factors = self.factors();
+        let sums = KernelSums { radial: self.radial, factors: &factors, values, slopes: &[] };
+        kernel_sums_into(&sums, out, &mut []);
+    }
+
+    /// Σⱼ kᵢⱼ for every particle.
+    pub(crate) fn sums_of_kernel(&self, scratch: &Scratch<T>) -> Vec<T> {
+        let count = self.centred.rows();
+        let (mut ones, mut sums) = (scratch.matrix(count, 1), scratch.matrix(count, 1));
+        ones.as_mut_slice().fill(T::one());
+        self.sums(ones.as_ref(), &mut sums);
+        sums.as_slice().to_vec()
+    }
+
+    /// Adds Σⱼ (aᵢ + bⱼ) ∇₂k(zᵢ, zⱼ) of every particle to the given blocks of `out`, which is shaped
+    /// as the state; `own` is a and `other` b.
+    ///
+    /// As ∇₂kᵢⱼ = sᵢⱼ (Yᵢ − Yⱼ) with Y the scaled particles, the sum is
+    /// (aᵢ Sᵢ + Bᵢ) Yᵢ − aᵢ Σⱼ sᵢⱼ Yⱼ − Σⱼ sᵢⱼ bⱼ Yⱼ with S = Σⱼ sᵢⱼ and B = Σⱼ sᵢⱼ bⱼ.
+    pub(crate) fn add_sums_of_gradient(
+        &self,
+        own: Option<&[T]>,
+        other: Option<&[T]>,
+        blocks: &[usize],
+        scratch: &Scratch<T>,
+        out: &mut Matrix<T>,
+    ) {
+        let count = self.centred.rows();
+        let dim = self.centred.cols() / self.group_of_block.len();
+        let factors = self.factors();
+        for (group, _) in self.groups.iter().enumerate() {
+            let seen: Vec<usize> = blocks
+                .iter()
+                .copied()
+                .filter(|&block| self.group_of_block[block] == Some(group))
+                .collect();
+            if seen.is_empty() {
+                continue;
+            }
+            // For every kind of weight: the weight, then the weighted particles.
+            let part = 1 + seen.len() * dim;
+            let kinds = [own.map(|_| None), other.map(Some)];
+            let width = part * kinds.iter().flatten().count();
+            let (mut rhs, mut sums) = (scratch.matrix(count, width), scratch.matrix(count, width));
+            for j in 0..count {
+                let point = self.centred.row(j);
+                let parts = rhs.row_mut(j).chunks_exact_mut(part);
+                for (weights, part) in kinds.iter().flatten().zip(parts) {
+                    let weight = weights.map_or(T::one(), |weights| weights[j]);
+                    part[0] = weight;
+                    for (&block, to) in seen.iter().zip(part[1..].chunks_exact_mut(dim)) {
+                        let from = &point[block * dim..(block + 1) * dim];
+                        for (to, &from) in to.iter_mut().zip(from) {
+                            *to = weight * from;
+                        }
                     }
                 }
-                points
-            })
-            .collect();
-        let bandwidths: Vec<f64> = groups
-            .iter()
-            .enumerate()
-            .map(|(group, points)| self.bandwidth.choose(points.as_ref(), group))
-            .collect();
-
-        let mut gradient_points = Matrix::zeros(count, state.cols());
-        for (column, &mean) in mean.iter().enumerate() {
-            if let Some(group) = group_of_block[column / dim] {
-                let factor = T::of(self.radial.slope_factor() / bandwidths[group]);
-                for i in 0..count {
-                    gradient_points.row_mut(i)[column] = (state.row(i)[column] - mean) * factor;
+            }
+            if self.radial == Radial::SquaredExponential {
+                self.sums(rhs.as_ref(), &mut sums);
+            } else {
+                // The slope of this factor alone.
+                let mut slopes: Vec<Matrix<T>> = (0..factors.len())
+                    .map(|g| if g == group { rhs.clone() } else { Matrix::zeros(count, 0) })
+                    .collect();
+                let nothing = Matrix::zeros(count, 0);
+                let (radial, values) = (self.radial, nothing.as_ref());
+                let found =
+                    kernel_sums(&KernelSums { radial, factors: &factors, values, slopes: &slopes });
+                slopes = found.1;
+                sums.as_mut_slice().copy_from_slice(slopes[group].as_slice());
+            }
+            for i in 0..count {
+                let point = self.centred.row(i);
+                let parts = sums.row(i).chunks_exact(part);
+                for (weights, part) in kinds.iter().flatten().zip(parts) {
+                    // The own weight stands outside the sum.
+                    let outside = match (weights, own) {
+                        (None, Some(own)) => own[i],
+                        _ => T::one(),
+                    };
+                    for (&block, sums) in seen.iter().zip(part[1..].chunks_exact(dim)) {
+                        let scale = outside * self.slope_rates[block];
+                        let columns = block * dim..(block + 1) * dim;
+                        let rows = out.row_mut(i)[columns.clone()].iter_mut();
+                        for ((u, &y), &sum) in rows.zip(&point[columns]).zip(sums) {
+                            *u += scale * (part[0] * y - sum);
+                        }
+                    }
                 }
             }
         }
-        for (points, h) in groups.iter_mut().zip(&bandwidths) {
-            let scale = T::of(h.sqrt().recip());
-            for x in points.as_mut_slice() {
-                *x *= scale;
+    }
+}
+
+/// Writes the particles minus their mean, which is taken in `f64`.
+fn centre<T: Real>(state: MatRef<'_, T>, centred: &mut Matrix<T>) {
+    vectorised(
+        #[inline(always)]
+        || {
+            let mut sums = vec![0.0; state.cols()];
+            for i in 0..state.rows() {
+                for (sum, x) in sums.iter_mut().zip(state.row(i)) {
+                    *sum += x.as_f64();
+                }
             }
-        }
-        // A product of squared exponentials is one squared exponential of all scaled coordinates.
-        if self.radial == Radial::SquaredExponential && groups.len() > 1 {
-            groups = vec![side_by_side(&groups)];
-        }
-        Resolved { radial: self.radial, bandwidths, groups, gradient_points, group_of_block }
-    }
-}
-
-impl<T: Real> Resolved<T> {
-    /// Σⱼ kᵢⱼ for every particle.
-    pub(crate) fn sums_of_kernel(&self) -> Vec<T> {
-        let ones = Matrix::from_fn(self.gradient_points.rows(), 1, |_, _| T::one());
-        self.products(ones.as_ref(), &[]).0.as_slice().to_vec()
-    }
-
-    /// Σⱼ wⱼ ∇₂k(zᵢ, zⱼ) for every particle and several weights w, shaped as the state.
-    ///
-    /// As ∇₂kᵢⱼ = sᵢⱼ (Yᵢ − Yⱼ), each is (Σⱼ sᵢⱼ wⱼ) Yᵢ − Σⱼ sᵢⱼ wⱼ Yⱼ.
-    pub(crate) fn sums_of_gradient<const W: usize>(&self, weights: [&[T]; W]) -> [Matrix<T>; W] {
-        let points = &self.gradient_points;
-        let (count, size) = (points.rows(), points.cols());
-        let dim = size / self.group_of_block.len();
-        // For every weight: the weight, then the weighted Y.
-        let width = W * (1 + size);
-        let rhs = Matrix::from_fn(count, width, |j, column| {
-            let (w, rest) = (column / (1 + size), column % (1 + size));
-            if rest == 0 { weights[w][j] } else { weights[w][j] * points.row(j)[rest - 1] }
-        });
-        let sums = match self.radial {
-            Radial::SquaredExponential => vec![self.products(rhs.as_ref(), &[]).0],
-            Radial::InverseMultiquadric => {
-                let nothing = Matrix::zeros(count, 0);
-                self.products(nothing.as_ref(), &vec![rhs; self.groups.len()]).1
+            let share = state.rows() as f64;
+            let means: Vec<T> = sums.into_iter().map(|sum| T::of(sum / share)).collect();
+            for i in 0..state.rows() {
+                let out = centred.row_mut(i).iter_mut();
+                for ((out, &x), &mean) in out.zip(state.row(i)).zip(&means) {
+                    *out = x - mean;
+                }
             }
-        };
-        std::array::from_fn(|w| {
-            Matrix::from_fn(count, size, |i, j| {
-                let Some(group) = self.group_of_block[j / dim] else { return T::zero() };
-                // One slope serves all factors of a squared exponential.
-                let row = &sums[group.min(sums.len() - 1)].row(i)[w * (1 + size)..];
-                row[0] * points.row(i)[j] - row[1 + j]
-            })
-        })
-    }
-
-    fn products(&self, values: MatRef<'_, T>, slopes: &[Matrix<T>]) -> (Matrix<T>, Vec<Matrix<T>>) {
-        kernel_sums(&KernelSums { radial: self.radial, groups: &self.groups, values, slopes })
-    }
-}
-
-fn column_means<T: Real>(state: MatRef<'_, T>) -> Vec<T> {
-    let mut sums = vec![0.0; state.cols()];
-    for i in 0..state.rows() {
-        for (sum, x) in sums.iter_mut().zip(state.row(i)) {
-            *sum += x.as_f64();
-        }
-    }
-    sums.into_iter().map(|sum| T::of(sum / state.rows() as f64)).collect()
-}
-
-fn side_by_side<T: Real>(parts: &[Matrix<T>]) -> Matrix<T> {
-    let rows = parts[0].rows();
-    let data: Vec<T> =
-        (0..rows).flat_map(|i| parts.iter().flat_map(move |part| part.row(i).to_vec())).collect();
-    let cols = parts.iter().map(Matrix::cols).sum();
-    Matrix::from_vec(data, rows, cols).expect("rows of all parts, side by side")
+        },
+    );
 }

@@ -63,6 +63,10 @@ impl<T> Matrix<T> {
     pub fn from_vec(data: Vec<T>, rows: usize, cols: usize) -> Option<Self> {
         (rows.checked_mul(cols) == Some(data.len())).then_some(Self { data, rows, cols })
     }
+    /// The entries in row order.
+    pub fn into_vec(self) -> Vec<T> {
+        self.data
+    }
     /// Number of rows (particles).
     pub fn rows(&self) -> usize {
         self.rows

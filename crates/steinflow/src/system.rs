@@ -11,6 +11,7 @@ pub(crate) use draws::check_batch_size;
 use rayon::prelude::*;
 
 use crate::dynamics::{Dynamics, Evaluated, Operator, Point, Structure, THETA, Terms};
+use crate::engine::{Scratch, sum_of_squares, vectorised};
 use crate::field::{Draw, Field};
 use crate::{Error, LogDensity, MatRef, Matrix, Minibatch, Real, Result};
 
@@ -34,6 +35,8 @@ pub struct System<'a, T: Real> {
     score_is_current: bool,
     locals_are_current: bool,
 
+    scratch: Scratch<T>,
+    displacement: Vec<T>,
     frozen: Vec<bool>,
     squared_speeds: Vec<f64>,
     gradients: u64,
@@ -103,6 +106,8 @@ impl<'a, T: Real> System<'a, T> {
             drift: Matrix::zeros(count, blocks * dim),
             score_is_current: false,
             locals_are_current: false,
+            scratch: Scratch::default(),
+            displacement: Vec::new(),
             frozen: vec![false; count],
             squared_speeds: vec![0.0; blocks],
             gradients: 0,
@@ -278,6 +283,7 @@ impl<'a, T: Real> System<'a, T> {
             coefficients: self.coefficients.as_ref(),
             curl_divergence: self.curl_divergence.as_ref(),
             drift: self.drift.as_ref(),
+            scratch: &self.scratch,
         };
         (evaluated, &mut *self.field)
     }
@@ -295,29 +301,42 @@ impl<'a, T: Real> System<'a, T> {
 
     /// The field's velocity of the blocks in `moving`, one after the other.
     pub fn velocity(&mut self, moving: &[usize]) -> Result<Matrix<T>> {
+        let mut velocity = Matrix::zeros(self.frozen.len(), moving.len() * self.structure.dim());
+        self.write_velocity(moving, &mut velocity)?;
+        Ok(velocity)
+    }
+
+    fn write_velocity(&mut self, moving: &[usize], velocity: &mut Matrix<T>) -> Result<()> {
         self.check_moving(moving)?;
         self.refresh(moving)?;
-        let mut velocity = Matrix::zeros(self.frozen.len(), moving.len() * self.structure.dim());
         let (evaluated, field) = self.view();
-        field.velocity(&evaluated, moving, &mut velocity)?;
+        field.velocity(&evaluated, moving, velocity)?;
         let dim = self.structure.dim();
         for (slot, &block) in moving.iter().enumerate() {
             let mut sum = 0.0;
             let mut free = 0.0;
             // Frozen particles have a velocity but do not move.
             for i in (0..velocity.rows()).filter(|&i| !self.frozen[i]) {
-                let v = &velocity.row(i)[slot * dim..(slot + 1) * dim];
-                sum += v.iter().map(|v| v.as_f64().powi(2)).sum::<f64>();
+                sum += sum_of_squares(&velocity.row(i)[slot * dim..(slot + 1) * dim]);
                 free += 1.0;
             }
             self.squared_speeds[block] = if free > 0.0 { sum / free } else { 0.0 };
         }
-        Ok(velocity)
+        Ok(())
+    }
+
+    /// The buffer that displacements are made in, shaped for the blocks in `moving`.
+    fn take_displacement(&mut self, moving: &[usize]) -> Matrix<T> {
+        let (rows, cols) = (self.frozen.len(), moving.len() * self.structure.dim());
+        let mut data = std::mem::take(&mut self.displacement);
+        data.resize(rows * cols, T::zero());
+        Matrix::from_vec(data, rows, cols).expect("resized to fit")
     }
 
     /// Moves the blocks in `moving` for a time `dt` along their velocity, with the field's noise.
     pub fn advance(&mut self, moving: &[usize], dt: f64) -> Result<()> {
-        let mut displacement = self.velocity(moving)?;
+        let mut displacement = self.take_displacement(moving);
+        self.write_velocity(moving, &mut displacement)?;
         scale(&mut displacement, dt);
         if self.field.is_random() {
             let draw = Draw { seed: self.seed, index: self.noises };
@@ -326,6 +345,7 @@ impl<'a, T: Real> System<'a, T> {
             field.add_noise(&evaluated, moving, dt, draw, &mut displacement)?;
         }
         self.displace(moving, &displacement)?;
+        self.displacement = displacement.into_vec();
         self.finish_move(moving);
         Ok(())
     }
@@ -367,11 +387,19 @@ impl<'a, T: Real> System<'a, T> {
         for i in (0..state.rows()).filter(|&i| !self.frozen[i]) {
             for (&block, moved) in moving.iter().zip(displacement.row(i).chunks_exact(dim)) {
                 let own = &mut state.row_mut(i)[block * dim..(block + 1) * dim];
-                for (x, &by) in own.iter_mut().zip(moved) {
-                    *x += by;
-                    if !x.is_finite() && bad.is_none() {
-                        bad = Some((i, x.as_f64()));
-                    }
+                let all_finite = vectorised(
+                    #[inline(always)]
+                    || {
+                        let mut all_finite = true;
+                        for (x, &by) in own.iter_mut().zip(moved) {
+                            *x += by;
+                            all_finite &= x.is_finite();
+                        }
+                        all_finite
+                    },
+                );
+                if !all_finite && bad.is_none() {
+                    bad = own.iter().find(|x| !x.is_finite()).map(|x| (i, x.as_f64()));
                 }
             }
         }

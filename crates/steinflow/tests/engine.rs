@@ -1,7 +1,7 @@
 //! Kernel sums against a double loop, at sizes around every tile edge, and the same bits for any
 //! number of threads.
 
-use steinflow::engine::{KernelSums, kernel_sums};
+use steinflow::engine::{Factor, KernelSums, kernel_sums};
 use steinflow::kernel::Radial;
 use steinflow::testing::random_states;
 use steinflow::{Matrix, Real};
@@ -48,7 +48,7 @@ fn compare<T: Real>(tolerance: f64) {
             let values = random_states(n, 5, 2);
             let (found, _) = kernel_sums(&KernelSums {
                 radial: Radial::SquaredExponential,
-                groups: &[points.cast::<T>()],
+                factors: &[Factor::new(points.cast::<T>().as_ref(), T::one())],
                 values: values.cast::<T>().as_ref(),
                 slopes: &[],
             });
@@ -61,9 +61,11 @@ fn compare<T: Real>(tolerance: f64) {
             let groups = [points.clone(), random_states(n, 2, 3)];
             let slopes = [random_states(n, 4, 4), random_states(n, 3, 5)];
             let radial = Radial::InverseMultiquadric;
+            let cast = groups.clone().map(|g| g.cast::<T>());
+            let factors = cast.each_ref().map(|g| Factor::new(g.as_ref(), T::one()));
             let (found, found_slopes) = kernel_sums(&KernelSums {
                 radial,
-                groups: &groups.clone().map(|g| g.cast::<T>()),
+                factors: &factors,
                 values: values.cast::<T>().as_ref(),
                 slopes: &slopes.clone().map(|s| s.cast::<T>()),
             });
@@ -97,13 +99,13 @@ fn equal_a_double_loop_in_f32() {
 fn same_bits_on_any_number_of_threads() {
     for d in [3, 40] {
         let (points, values) = (random_states(1000, d, 1), random_states(1000, 7, 2));
-        let groups = [points];
+        let factors = [Factor::new(points.as_ref(), 1.0)];
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 kernel_sums(&KernelSums {
                     radial: Radial::SquaredExponential,
-                    groups: &groups,
+                    factors: &factors,
                     values: values.as_ref(),
                     slopes: &[],
                 })
@@ -125,7 +127,7 @@ fn wide_right_hand_sides_and_several_factors_equal_a_double_loop() {
         let radial = Radial::SquaredExponential;
         let (found, _) = kernel_sums(&KernelSums {
             radial,
-            groups: &groups,
+            factors: &groups.each_ref().map(|g| Factor::new(g.as_ref(), 1.0)),
             values: values.as_ref(),
             slopes: &[],
         });
@@ -146,7 +148,7 @@ fn close_pairs_far_from_the_centre_keep_their_distance() {
         let values = random_states(80, 5, 2);
         let (found, _) = kernel_sums(&KernelSums {
             radial: Radial::SquaredExponential,
-            groups: std::slice::from_ref(&single),
+            factors: &[Factor::new(single.as_ref(), 1.0)],
             values: values.cast::<f32>().as_ref(),
             slopes: &[],
         });

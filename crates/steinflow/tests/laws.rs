@@ -214,13 +214,11 @@ fn identity_in_every_dress_is_svgd_to_the_last_bit() {
 
 /// Liu and Wang's update on the engine's primitive: (1/N) [K (S − Y) + (K 1) Y], Y = 2X/h.
 fn svgd_written_out(theta: &Matrix<f64>, h: f64) -> Matrix<f64> {
-    use steinflow::engine::{KernelSums, kernel_sums};
+    use steinflow::engine::{Factor, KernelSums, kernel_sums};
     let n = theta.rows();
     let mean: Vec<f64> =
         (0..2).map(|j| (0..n).map(|i| theta.row(i)[j]).sum::<f64>() / n as f64).collect();
     let centred = Matrix::from_fn(n, 2, |i, j| theta.row(i)[j] - mean[j]);
-    let scale = h.sqrt().recip();
-    let scaled = Matrix::from_fn(n, 2, |i, j| centred.row(i)[j] * scale);
     let y = Matrix::from_fn(n, 2, |i, j| centred.row(i)[j] * (2.0 / h));
     let mut score = Matrix::zeros(n, 2);
     tri_crescent::<f64>()
@@ -230,7 +228,7 @@ fn svgd_written_out(theta: &Matrix<f64>, h: f64) -> Matrix<f64> {
         Matrix::from_fn(n, 3, |i, j| if j == 2 { 1.0 } else { score.row(i)[j] - y.row(i)[j] });
     let (sums, _) = kernel_sums(&KernelSums {
         radial: Radial::SquaredExponential,
-        groups: &[scaled],
+        factors: &[Factor::new(centred.as_ref(), h.recip())],
         values: rhs.as_ref(),
         slopes: &[],
     });

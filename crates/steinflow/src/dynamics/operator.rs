@@ -6,6 +6,7 @@
 //! kernel sums (`field::Stein`).
 
 use super::structure::{Block, Structure};
+use crate::engine::vectorised;
 use crate::linalg::{spectral, symmetric_eigen};
 use crate::{Error, Real, Result};
 
@@ -149,15 +150,40 @@ impl<T: Real> Operator<T> {
         scale: T,
         out: &mut [T],
     ) {
+        self.apply_to_scaled(coefficients, input, &[], moving, terms, scale, out);
+    }
+
+    /// As [`Operator::apply`], to u with every block multiplied by its own factor; blocks without a
+    /// factor are taken as they are.
+    pub(crate) fn apply_to_scaled(
+        &self,
+        coefficients: &[T],
+        input: &[T],
+        factors: &[T],
+        moving: &[usize],
+        terms: Terms,
+        scale: T,
+        out: &mut [T],
+    ) {
         let dim = self.dim;
         for (&row, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
             for entry in &self.rows[row] {
                 if terms == Terms::All || entry.diffusion {
                     let u = &input[entry.column * dim..(entry.column + 1) * dim];
-                    entry.apply(coefficients, u, scale, out);
+                    let factor = factors.get(entry.column).copied().unwrap_or(T::one());
+                    entry.apply(coefficients, u, scale, factor, out);
                 }
             }
         }
+    }
+
+    /// The blocks of u that M u reads for the blocks in `moving`, in order.
+    pub(crate) fn blocks_read(&self, moving: &[usize], terms: Terms) -> Vec<usize> {
+        let read = |block: usize| {
+            let mut entries = moving.iter().flat_map(|&row| &self.rows[row]);
+            entries.any(|entry| entry.column == block && (terms == Terms::All || entry.diffusion))
+        };
+        (0..self.blocks()).filter(|&block| read(block)).collect()
     }
 
     /// Checks that A is positive semidefinite at one particle, where it varies.
@@ -206,24 +232,24 @@ impl<T: Real> Operator<T> {
             let out = &mut out[slot * dim..(slot + 1) * dim];
             for entry in self.rows[block].iter().filter(|entry| entry.diffusion) {
                 match &entry.values {
-                    Values::Scalar(a) => add_scaled(out, n, |_| scale * a.sqrt()),
-                    Values::Diagonal(a) => add_scaled(out, n, |i| scale * a[i].sqrt()),
+                    Values::Scalar(a) => add_scaled(out, n, T::one(), |_| scale * a.sqrt()),
+                    Values::Diagonal(a) => add_scaled(out, n, T::one(), |i| scale * a[i].sqrt()),
                     Values::Full(_) => {
                         if let Some(factor) = &self.constant_factors[block] {
-                            add_product(out, factor, n, scale);
+                            add_product(out, factor, n, T::one(), scale);
                         }
                     }
                     Values::ScalarCoefficient(k) => {
-                        add_scaled(out, n, |_| scale * coefficients[*k].sqrt());
+                        add_scaled(out, n, T::one(), |_| scale * coefficients[*k].sqrt());
                     }
                     Values::DiagonalCoefficients(k) => {
-                        add_scaled(out, n, |i| scale * coefficients[k + i].sqrt());
+                        add_scaled(out, n, T::one(), |i| scale * coefficients[k + i].sqrt());
                     }
                     Values::FullCoefficients(k) => {
                         let (values, vectors) = self.eigen(&coefficients[*k..k + dim * dim]);
                         let root = spectral(&values, &vectors, |x| x.max(0.0).sqrt());
                         let root: Vec<T> = root.into_iter().map(T::of).collect();
-                        add_product(out, &root, n, scale);
+                        add_product(out, &root, n, T::one(), scale);
                     }
                 }
             }
@@ -236,34 +262,36 @@ impl<T: Real> Operator<T> {
     }
 }
 
-fn add_scaled<T: Real>(out: &mut [T], u: &[T], factor: impl Fn(usize) -> T) {
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it must be compiled for its caller's SIMD")]
+fn add_scaled<T: Real>(out: &mut [T], u: &[T], factor: T, entry: impl Fn(usize) -> T) {
     for (i, (out, &u)) in out.iter_mut().zip(u).enumerate() {
-        *out += factor(i) * u;
+        *out += entry(i) * (factor * u);
     }
 }
 
-fn add_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], scale: T) {
+fn add_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], factor: T, scale: T) {
     for (out, row) in out.iter_mut().zip(matrix.chunks_exact(u.len())) {
-        let sum: T = row.iter().zip(u).map(|(&a, &b)| a * b).sum();
+        let sum: T = row.iter().zip(u).map(|(&a, &u)| a * (factor * u)).sum();
         *out += scale * sum;
     }
 }
 
-fn add_transposed_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], scale: T) {
+fn add_transposed_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], factor: T, scale: T) {
     for (&u, row) in u.iter().zip(matrix.chunks_exact(u.len())) {
         for (out, &a) in out.iter_mut().zip(row) {
-            *out += scale * (a * u);
+            *out += scale * (a * (factor * u));
         }
     }
 }
 
-fn add_skew_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], scale: T) {
+fn add_skew_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], factor: T, scale: T) {
     let dim = u.len();
     for i in 0..dim {
         for j in i + 1..dim {
             let a = scale * matrix[i * dim + j];
-            out[i] += a * u[j];
-            out[j] -= a * u[i];
+            out[i] += a * (factor * u[j]);
+            out[j] -= a * (factor * u[i]);
         }
     }
 }
@@ -273,7 +301,7 @@ impl<T: Real> Entry<T> {
         !matches!(self.values, Values::Scalar(_) | Values::Diagonal(_) | Values::Full(_))
     }
 
-    fn apply(&self, coefficients: &[T], u: &[T], scale: T, out: &mut [T]) {
+    fn apply(&self, coefficients: &[T], u: &[T], scale: T, factor: T, out: &mut [T]) {
         let dim = u.len();
         // Constant blocks are carried by the leading 1 of the coefficient row.
         let constant = scale * coefficients[0];
@@ -282,26 +310,39 @@ impl<T: Real> Entry<T> {
             Orientation::Straight | Orientation::Skew => T::one(),
         };
         match &self.values {
-            Values::Scalar(a) => add_scaled(out, u, |_| sign * constant * *a),
-            Values::Diagonal(a) => add_scaled(out, u, |i| sign * constant * a[i]),
-            Values::Full(a) => self.apply_full(a, u, constant, out),
+            Values::Scalar(a) => {
+                let a = sign * constant * *a;
+                vectorised(
+                    #[inline(always)]
+                    || add_scaled(out, u, factor, |_| a),
+                );
+            }
+            Values::Diagonal(a) => vectorised(
+                #[inline(always)]
+                || add_scaled(out, u, factor, |i| sign * constant * a[i]),
+            ),
+            Values::Full(a) => self.apply_full(a, u, factor, constant, out),
             Values::ScalarCoefficient(k) => {
-                add_scaled(out, u, |_| sign * scale * coefficients[*k]);
+                add_scaled(out, u, factor, |_| sign * scale * coefficients[*k]);
             }
             Values::DiagonalCoefficients(k) => {
-                add_scaled(out, u, |i| sign * scale * coefficients[k + i]);
+                let a = &coefficients[*k..k + dim];
+                vectorised(
+                    #[inline(always)]
+                    || add_scaled(out, u, factor, |i| sign * scale * a[i]),
+                );
             }
             Values::FullCoefficients(k) => {
-                self.apply_full(&coefficients[*k..k + dim * dim], u, scale, out);
+                self.apply_full(&coefficients[*k..k + dim * dim], u, factor, scale, out);
             }
         }
     }
 
-    fn apply_full(&self, matrix: &[T], u: &[T], scale: T, out: &mut [T]) {
+    fn apply_full(&self, matrix: &[T], u: &[T], factor: T, scale: T, out: &mut [T]) {
         match self.orientation {
-            Orientation::Straight => add_product(out, matrix, u, scale),
-            Orientation::NegatedTranspose => add_transposed_product(out, matrix, u, -scale),
-            Orientation::Skew => add_skew_product(out, matrix, u, scale),
+            Orientation::Straight => add_product(out, matrix, u, factor, scale),
+            Orientation::NegatedTranspose => add_transposed_product(out, matrix, u, factor, -scale),
+            Orientation::Skew => add_skew_product(out, matrix, u, factor, scale),
         }
     }
 }

@@ -7,7 +7,23 @@ use faer::{Accum, MatMut, MatRef, Par};
 pub trait Gemm: Sized {
     /// `out = a · bᵀ` for `a` of `m × k` and `b` of `n × k`.
     #[doc(hidden)]
-    fn product_transposed(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
+    fn product_transposed(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize) {
+        Self::product_of_strips(a, k, b, k, out, m, n, k);
+    }
+
+    /// `out = a · bᵀ` for the first `k` columns of `a` and `b`, whose rows begin `stride_a` and
+    /// `stride_b` entries apart.
+    #[doc(hidden)]
+    fn product_of_strips(
+        a: &[Self],
+        stride_a: usize,
+        b: &[Self],
+        stride_b: usize,
+        out: &mut [Self],
+        m: usize,
+        n: usize,
+        k: usize,
+    );
 
     /// `out += a · b` for `a` of `m × k` and `b` of `k × n`.
     #[doc(hidden)]
@@ -17,14 +33,15 @@ pub trait Gemm: Sized {
 macro_rules! gemm {
     ($($real:ty),*) => {$(
         impl Gemm for $real {
-            fn product_transposed(
-                a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
+            fn product_of_strips(
+                a: &[Self], stride_a: usize, b: &[Self], stride_b: usize, out: &mut [Self],
+                m: usize, n: usize, k: usize,
             ) {
                 matmul(
                     MatMut::from_row_major_slice_mut(out, m, n),
                     Accum::Replace,
-                    MatRef::from_row_major_slice(a, m, k),
-                    MatRef::from_row_major_slice(b, n, k).transpose(),
+                    MatRef::from_row_major_slice_with_stride(a, m, k, stride_a),
+                    MatRef::from_row_major_slice_with_stride(b, n, k, stride_b).transpose(),
                     1.0,
                     Par::Seq,
                 );

@@ -1,7 +1,7 @@
 //! Kernel sums: K·R and Sᵍ·Rᵍ for all particles, with K and Sᵍ never stored.
 //!
-//! K = Πᵍ φ(qᵍ) over the factors g of the kernel, with qᵍᵢⱼ the squared distance of the scaled
-//! particles; the slope Sᵍ is what multiplies (Yᵢ − Yⱼ) in ∇₂k. For the squared exponential every
+//! K = Πᵍ φ(qᵍ) over the factors g of the kernel, with qᵍᵢⱼ the squared distance times the
+//! factor's rate; the slope Sᵍ is what multiplies (Yᵢ − Yⱼ) in ∇₂k. For the squared exponential every
 //! slope is K itself.
 //!
 //! The N×N matrix is worked off in fixed tiles. A thread takes whole bands of rows and adds the
@@ -9,17 +9,10 @@
 
 use rayon::prelude::*;
 
-use super::simd::{add_products, squared_distances};
+use super::points::{BAND, Distances, Factor, STRIP, windows};
+use super::simd::add_products;
 use crate::kernel::Radial;
 use crate::{MatRef, Matrix, Real};
-
-/// Rows of a tile: what one task works on.
-const BAND: usize = 32;
-/// Columns of a tile: with [`BAND`], a tile of f64 fills 64 KB.
-const STRIP: usize = 256;
-/// Up to this many coordinates, squared distances are summed directly, which is also the more
-/// accurate way; above, they come from a matrix product.
-const DIRECT_COORDINATES: usize = 16;
 
 /// Up to this many columns, a tile is multiplied by a right-hand side column by column; above, by
 /// a matrix product, whose packing then pays.
@@ -30,8 +23,8 @@ const NARROW_COLUMNS: usize = 8;
 pub struct KernelSums<'a, T> {
     /// The profile of every factor.
     pub radial: Radial,
-    /// Scaled particles, one matrix per factor of the kernel.
-    pub groups: &'a [Matrix<T>],
+    /// The factors of the kernel.
+    pub factors: &'a [Factor<'a, T>],
     /// R, multiplied by K.
     pub values: MatRef<'a, T>,
     /// Rᵍ, multiplied by Sᵍ: one per factor, or none.
@@ -41,14 +34,29 @@ pub struct KernelSums<'a, T> {
 /// Returns K·R and every Sᵍ·Rᵍ.
 pub fn kernel_sums<T: Real>(sums: &KernelSums<'_, T>) -> (Matrix<T>, Vec<Matrix<T>>) {
     let count = sums.values.rows();
-    let prepared = Prepared {
-        groups: sums.groups.iter().map(Points::new).collect(),
-        values: Columns::new(sums.values),
-        slopes: sums.slopes.iter().map(|rhs| Columns::new(rhs.as_ref())).collect(),
-    };
     let mut values = Matrix::zeros(count, sums.values.cols());
     let mut slopes: Vec<Matrix<T>> =
         sums.slopes.iter().map(|rhs| Matrix::zeros(count, rhs.cols())).collect();
+    kernel_sums_into(sums, &mut values, &mut slopes);
+    (values, slopes)
+}
+
+/// Writes K·R and every Sᵍ·Rᵍ.
+pub(crate) fn kernel_sums_into<T: Real>(
+    sums: &KernelSums<'_, T>,
+    values: &mut Matrix<T>,
+    slopes: &mut [Matrix<T>],
+) {
+    let count = sums.values.rows();
+    let prepared = Prepared {
+        factors: sums.factors.iter().map(Distances::new).collect(),
+        values: Columns::new(sums.values),
+        slopes: sums.slopes.iter().map(|rhs| Columns::new(rhs.as_ref())).collect(),
+    };
+    values.as_mut_slice().fill(T::zero());
+    for slope in slopes.iter_mut() {
+        slope.as_mut_slice().fill(T::zero());
+    }
 
     // Cut every output into bands of rows, and hand out band after band.
     let mut bands: Vec<Band<'_, T>> = Vec::with_capacity(count.div_ceil(BAND));
@@ -75,19 +83,18 @@ pub fn kernel_sums<T: Real>(sums: &KernelSums<'_, T>) -> (Matrix<T>, Vec<Matrix<
         [band] => band.sum(sums, &prepared),
         bands => bands.par_iter_mut().for_each(|band| band.sum(sums, &prepared)),
     }
-    drop(bands);
-    (values, slopes)
 }
 
 /// K itself, N×N and in `f64`: for the few fields that solve with it or factor it.
-pub fn kernel_matrix<T: Real>(radial: Radial, groups: &[Matrix<T>]) -> Matrix<f64> {
-    let count = groups[0].rows();
+pub fn kernel_matrix<T: Real>(radial: Radial, factors: &[Factor<'_, T>]) -> Matrix<f64> {
+    let count = factors[0].count();
     let mut matrix = Matrix::zeros(count, count);
     matrix.as_mut_slice().par_chunks_mut(count).enumerate().for_each(|(i, row)| {
         for (j, entry) in row.iter_mut().enumerate() {
-            let squares = groups.iter().map(|points| -> f64 {
-                let pairs = points.row(i).iter().zip(points.row(j));
-                pairs.map(|(a, b)| (a.as_f64() - b.as_f64()).powi(2)).sum()
+            let squares = factors.iter().map(|factor| -> f64 {
+                let pairs = factor.row(i).iter().zip(factor.row(j));
+                let square: f64 = pairs.map(|(a, b)| (a.as_f64() - b.as_f64()).powi(2)).sum();
+                square * factor.rate().as_f64()
             });
             *entry = match radial {
                 Radial::SquaredExponential => (-squares.sum::<f64>()).exp(),
@@ -103,8 +110,8 @@ fn chunks<T>(data: &mut [T], cols: usize) -> std::slice::ChunksMut<'_, T> {
 }
 
 /// The inputs, laid out for the loops below.
-struct Prepared<'a, T> {
-    groups: Vec<Points<'a, T>>,
+struct Prepared<'a, T: Real> {
+    factors: Vec<Distances<'a, T>>,
     values: Columns<'a, T>,
     slopes: Vec<Columns<'a, T>>,
 }
@@ -142,11 +149,6 @@ impl<'a, T: Real> Columns<'a, T> {
     }
 }
 
-/// The part `start..start + n` of each of `count` columns that stand one after the other.
-fn windows<T>(columns: &[T], count: usize, start: usize, n: usize) -> Vec<&[T]> {
-    columns.chunks_exact(columns.len() / count).map(|column| &column[start..start + n]).collect()
-}
-
 fn transposed<T: Real>(matrix: MatRef<'_, T>) -> Vec<T> {
     let (rows, cols) = (matrix.rows(), matrix.cols());
     let mut out = vec![T::zero(); rows * cols];
@@ -156,60 +158,6 @@ fn transposed<T: Real>(matrix: MatRef<'_, T>) -> Vec<T> {
         }
     }
     out
-}
-
-/// The particles of one factor, laid out for the way their distances are computed.
-enum Points<'a, T> {
-    /// Coordinate after coordinate, so that a loop over particles is contiguous.
-    Direct { rows: &'a Matrix<T>, by_coordinate: Vec<T> },
-    /// As they are, with |x|² of each.
-    Product { rows: &'a Matrix<T>, squares: Vec<T> },
-}
-
-impl<'a, T: Real> Points<'a, T> {
-    fn new(rows: &'a Matrix<T>) -> Self {
-        let (n, d) = (rows.rows(), rows.cols());
-        if d <= DIRECT_COORDINATES {
-            Self::Direct { rows, by_coordinate: transposed(rows.as_ref()) }
-        } else {
-            let squares = (0..n).map(|i| rows.row(i).iter().map(|&x| x * x).sum()).collect();
-            Self::Product { rows, squares }
-        }
-    }
-
-    /// Writes squared distances of particles `first..first + m` to `start..start + n`.
-    fn squared_distances(&self, first: usize, m: usize, start: usize, n: usize, tile: &mut [T]) {
-        match self {
-            Self::Direct { rows, by_coordinate } => {
-                let d = rows.cols();
-                let x = &rows.as_slice()[first * d..(first + m) * d];
-                squared_distances(x, &windows(by_coordinate, d, start, n), n, tile);
-            }
-            Self::Product { rows, squares } => {
-                let d = rows.cols();
-                let a = &rows.as_slice()[first * d..(first + m) * d];
-                let b = &rows.as_slice()[start * d..(start + n) * d];
-                T::product_transposed(a, b, tile, m, n, d);
-                // Keeps the relative error of a squared distance below about 1e-5 in f32 and 1e-11
-                // in f64; few pairs of a cloud around its centre are that close.
-                let close = T::of(if T::NAME == "f32" { 1e-2 } else { 1e-5 });
-                for (i, tile) in tile.chunks_exact_mut(n).enumerate() {
-                    let own = squares[first + i];
-                    for (j, x) in tile.iter_mut().enumerate() {
-                        let sum = own + squares[start + j];
-                        let square = sum - (*x + *x);
-                        // Close pairs far from the centre have lost their digits to cancellation.
-                        *x = if square < close * sum {
-                            let pairs = rows.row(first + i).iter().zip(rows.row(start + j));
-                            pairs.map(|(&a, &b)| (a - b) * (a - b)).sum()
-                        } else {
-                            square
-                        };
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// A band of rows of the outputs.
@@ -222,31 +170,21 @@ struct Band<'a, T> {
 
 impl<T: Real> Band<'_, T> {
     fn sum(&mut self, sums: &KernelSums<'_, T>, prepared: &Prepared<'_, T>) {
-        let groups = &prepared.groups;
         let count = sums.values.rows();
         let mut kernel = vec![T::zero(); self.rows * STRIP.min(count)];
         let mut factors = match sums.radial {
             Radial::SquaredExponential => Vec::new(),
-            Radial::InverseMultiquadric => vec![kernel.clone(); groups.len()],
+            Radial::InverseMultiquadric => vec![kernel.clone(); sums.factors.len()],
         };
         for start in (0..count).step_by(STRIP) {
             let n = STRIP.min(count - start);
             let kernel = &mut kernel[..self.rows * n];
             match sums.radial {
                 Radial::SquaredExponential => {
-                    // exp(−q₁) exp(−q₂) … = exp(−(q₁ + q₂ + …)).
-                    groups[0].squared_distances(self.first, self.rows, start, n, kernel);
-                    for points in &groups[1..] {
-                        let mut more = vec![T::zero(); kernel.len()];
-                        points.squared_distances(self.first, self.rows, start, n, &mut more);
-                        for (square, more) in kernel.iter_mut().zip(more) {
-                            *square += more;
-                        }
-                    }
-                    T::exp_of_negated(kernel);
+                    self.squared_exponential(sums, prepared, start, n, kernel);
                 }
                 Radial::InverseMultiquadric => {
-                    self.inverse_multiquadric(groups, start, n, kernel, &mut factors);
+                    self.inverse_multiquadric(sums, prepared, start, n, kernel, &mut factors);
                 }
             }
             prepared.values.accumulate(kernel, start, self.rows, n, self.values);
@@ -260,21 +198,46 @@ impl<T: Real> Band<'_, T> {
         }
     }
 
+    /// exp(−q₁) exp(−q₂) … = exp(−(q₁ + q₂ + …)).
+    fn squared_exponential(
+        &self,
+        sums: &KernelSums<'_, T>,
+        prepared: &Prepared<'_, T>,
+        start: usize,
+        n: usize,
+        kernel: &mut [T],
+    ) {
+        let rate = sums.factors[0].rate();
+        prepared.factors[0].squares(self.first, self.rows, start, n, kernel);
+        for (distances, factor) in prepared.factors.iter().zip(sums.factors).skip(1) {
+            let mut more = vec![T::zero(); kernel.len()];
+            distances.squares(self.first, self.rows, start, n, &mut more);
+            let weight = factor.rate() / rate;
+            for (square, more) in kernel.iter_mut().zip(more) {
+                *square += weight * more;
+            }
+        }
+        T::exp_of_negated(kernel, rate);
+    }
+
     /// k = Πᵍ tᵍ^½ and Sᵍ = k·tᵍ with tᵍ = 1/(1 + qᵍ).
     fn inverse_multiquadric(
         &self,
-        groups: &[Points<'_, T>],
+        sums: &KernelSums<'_, T>,
+        prepared: &Prepared<'_, T>,
         start: usize,
         n: usize,
         kernel: &mut [T],
         factors: &mut [Vec<T>],
     ) {
         kernel.fill(T::one());
-        for (points, factor) in groups.iter().zip(factors.iter_mut()) {
+        for ((distances, source), factor) in
+            prepared.factors.iter().zip(sums.factors).zip(factors.iter_mut())
+        {
             let factor = &mut factor[..self.rows * n];
-            points.squared_distances(self.first, self.rows, start, n, factor);
+            distances.squares(self.first, self.rows, start, n, factor);
             for (k, t) in kernel.iter_mut().zip(factor) {
-                *t = (T::one() + *t).recip();
+                *t = (T::one() + source.rate() * *t).recip();
                 *k *= *t;
             }
         }

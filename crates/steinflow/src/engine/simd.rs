@@ -16,6 +16,11 @@ fn multiply_add<T: Real, S: Simd>(a: T, b: T, c: T) -> T {
     if S::IS_SCALAR { a * b + c } else { a.mul_add(b, c) }
 }
 
+/// Compiles a plain loop for the machine's SIMD: pass a closure marked `#[inline(always)]`.
+pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
+    Arch::new().dispatch(work)
+}
+
 /// tile[i][j] = Σₖ (x[i][k] − y[k][j])², for `n` columns and y given coordinate by coordinate.
 pub(super) fn squared_distances<T: Real>(x: &[T], y: &[&[T]], n: usize, tile: &mut [T]) {
     Arch::new().dispatch(SquaredDistances { x, y, n, tile });
@@ -45,14 +50,20 @@ impl<T: Real> WithSimd for SquaredDistances<'_, T> {
     }
 }
 
-/// out[j] = |x − yⱼ|² for rows yⱼ that stand one after the other.
-pub(crate) fn squared_distances_to_rows<T: Real>(x: &[T], rows: &[T], out: &mut [T]) {
-    Arch::new().dispatch(SquaredDistancesToRows { x, rows, out });
+/// out[j] = |x − yⱼ|² for rows yⱼ that begin `stride` entries apart.
+pub(crate) fn squared_distances_to_rows<T: Real>(
+    x: &[T],
+    rows: &[T],
+    stride: usize,
+    out: &mut [T],
+) {
+    Arch::new().dispatch(SquaredDistancesToRows { x, rows, stride, out });
 }
 
 struct SquaredDistancesToRows<'a, T> {
     x: &'a [T],
     rows: &'a [T],
+    stride: usize,
     out: &'a mut [T],
 }
 
@@ -63,8 +74,8 @@ impl<T: Real> WithSimd for SquaredDistancesToRows<'_, T> {
     fn with_simd<S: Simd>(self, _simd: S) {
         const LANES: usize = 16;
         let (x_heads, x_tail) = self.x.as_chunks::<LANES>();
-        for (row, out) in self.rows.chunks_exact(self.x.len()).zip(self.out) {
-            let (heads, tail) = row.as_chunks::<LANES>();
+        for (row, out) in self.rows.chunks(self.stride).zip(self.out) {
+            let (heads, tail) = row[..self.x.len()].as_chunks::<LANES>();
             let mut sums = [T::zero(); LANES];
             for (x, y) in x_heads.iter().zip(heads) {
                 for lane in 0..LANES {
@@ -82,6 +93,25 @@ impl<T: Real> WithSimd for SquaredDistancesToRows<'_, T> {
             *out = total;
         }
     }
+}
+
+/// Σ x², in `f64`, by running sums that fill several registers.
+pub(crate) fn sum_of_squares<T: Real>(values: &[T]) -> f64 {
+    const LANES: usize = 32;
+    vectorised(
+        #[inline(always)]
+        || {
+            let (heads, tail) = values.as_chunks::<LANES>();
+            let mut sums = [0.0; LANES];
+            for head in heads {
+                for (sum, x) in sums.iter_mut().zip(head) {
+                    let x = x.as_f64();
+                    *sum += x * x;
+                }
+            }
+            sums.iter().sum::<f64>() + tail.iter().map(|x| x.as_f64() * x.as_f64()).sum::<f64>()
+        },
+    )
 }
 
 /// out[i][c] += Σⱼ tile[i][j] · columns[c][j], for tiles of `n` columns.
@@ -129,7 +159,7 @@ fn dot<T: Real, S: Simd>(a: &[T], b: &[T]) -> T {
     total
 }
 
-/// exp(−x) for x ≥ 0, with 0 where the result would be subnormal.
+/// exp(−rate·x) for x ≥ 0, with 0 where the result would be subnormal.
 ///
 /// exp(y) = 2ⁿ·exp(r) with n = round(y·log₂e) and |r| ≤ ½ log 2; exp(r) by its Taylor polynomial,
 /// even and odd powers apart so that they are computed side by side. Error: at most 2 ulp, as the
@@ -138,11 +168,11 @@ macro_rules! exp_of_negated {
     ($name:ident, $operation:ident, $real:ident, magic: $magic:expr, mantissa: $mantissa:expr,
      bias: $bias:expr, smallest: $smallest:expr, ln2: ($high:expr, $low:expr),
      even: [$($even:expr),*], odd: [$($odd:expr),*]) => {
-        pub(super) fn $name(values: &mut [$real]) {
-            Arch::new().dispatch($operation(values));
+        pub(super) fn $name(values: &mut [$real], rate: $real) {
+            Arch::new().dispatch($operation(values, -rate));
         }
 
-        struct $operation<'a>(&'a mut [$real]);
+        struct $operation<'a>(&'a mut [$real], $real);
 
         impl WithSimd for $operation<'_> {
             type Output = ();
@@ -150,7 +180,7 @@ macro_rules! exp_of_negated {
             #[inline(always)]
             fn with_simd<S: Simd>(self, _simd: S) {
                 for x in self.0.iter_mut() {
-                    let y = -*x;
+                    let y = self.1 * *x;
                     // Adding 1.5·2^mantissa rounds to an integer and leaves it in the low bits.
                     let shifted = y * std::f64::consts::LOG2_E as $real + $magic;
                     let n = shifted - $magic;
@@ -198,14 +228,14 @@ mod tests {
     fn exp_agrees_with_the_standard_library() {
         let inputs: Vec<f64> = (0..200_000).map(|i| f64::from(i) * 3.5e-3).collect();
         let mut ours = inputs.clone();
-        exp_of_negated_f64(&mut ours);
+        exp_of_negated_f64(&mut ours, 1.0);
         for (&x, &ours) in inputs.iter().zip(&ours) {
             let exact = (-x).exp();
             assert!((ours - exact).abs() <= 2.0 * f64::EPSILON * exact, "exp(-{x}) = {ours}");
         }
         let inputs: Vec<f32> = (0..60_000u16).map(|i| f32::from(i) * 1.45e-3).collect();
         let mut ours = inputs.clone();
-        exp_of_negated_f32(&mut ours);
+        exp_of_negated_f32(&mut ours, 1.0);
         for (&x, &ours) in inputs.iter().zip(&ours) {
             let exact = (-f64::from(x)).exp();
             let tolerance = 2.0 * f64::from(f32::EPSILON) * exact;
@@ -216,13 +246,13 @@ mod tests {
     #[test]
     fn exp_at_the_edges() {
         let mut values = [0.0, -0.0, 708.0, 709.0, 1e308, f64::INFINITY, f64::NAN];
-        exp_of_negated_f64(&mut values);
+        exp_of_negated_f64(&mut values, 1.0);
         assert_eq!(values[..2], [1.0, 1.0]);
         assert!(values[2] > 0.0);
         assert_eq!(values[3..6], [0.0, 0.0, 0.0]);
         assert!(values[6].is_nan());
         let mut values = [0.0, 88.0, 1e38, f32::INFINITY, f32::NAN];
-        exp_of_negated_f32(&mut values);
+        exp_of_negated_f32(&mut values, 1.0);
         assert_eq!(values[..4], [1.0, 0.0, 0.0, 0.0]);
         assert!(values[4].is_nan());
     }

@@ -69,44 +69,43 @@ impl LogRatio {
         Self { repulsion: Terms::Diffusion, ..Self::new(kernel, estimator) }
     }
 
-    /// u at every particle, shaped as the state.
-    fn estimate<T: Real>(&mut self, at: &Evaluated<'_, T>) -> Result<Matrix<T>> {
-        let resolved = self.kernel.resolve(at.state, at.operator.dim());
-        let count = at.state.rows();
-        let ones = vec![T::one(); count];
-        let estimate = match self.estimator {
+    /// Adds u to the given blocks of `out`, which is shaped as the state.
+    fn add_estimate<T: Real>(
+        &mut self,
+        at: &Evaluated<'_, T>,
+        blocks: &[usize],
+        out: &mut Matrix<T>,
+    ) -> Result<()> {
+        let scratch = at.scratch;
+        let resolved = self.kernel.resolve(at.state, at.operator.dim(), scratch);
+        let shares = || -> Vec<T> {
+            resolved.sums_of_kernel(scratch).into_iter().map(|sum| sum.recip()).collect()
+        };
+        match self.estimator {
             Estimator::Blob => {
-                let kernel_sums = resolved.sums_of_kernel();
-                let shares: Vec<T> = kernel_sums.iter().map(|sum| sum.recip()).collect();
-                let [mut own, others] = resolved.sums_of_gradient([&ones, &shares]);
-                for i in 0..count {
-                    for (u, &other) in own.row_mut(i).iter_mut().zip(others.row(i)) {
-                        *u = *u * shares[i] + other;
-                    }
-                }
-                own
+                let shares = shares();
+                resolved.add_sums_of_gradient(Some(&shares), Some(&shares), blocks, scratch, out);
             }
             Estimator::KernelDensity => {
-                let kernel_sums = resolved.sums_of_kernel();
-                let [mut own] = resolved.sums_of_gradient([&ones]);
-                for (i, &sum) in kernel_sums.iter().enumerate() {
-                    for u in own.row_mut(i) {
-                        *u /= sum;
-                    }
-                }
-                own
+                resolved.add_sums_of_gradient(Some(&shares()), None, blocks, scratch, out);
             }
             Estimator::SteinGradient { regulariser, .. } => {
-                let [sums] = resolved.sums_of_gradient([&ones]);
-                let mut matrix = kernel_matrix(self.kernel.radial, &resolved.groups);
+                let count = at.state.rows();
+                let mut sums = Matrix::zeros(count, at.state.cols());
+                let ones = vec![T::one(); count];
+                resolved.add_sums_of_gradient(Some(&ones), None, blocks, scratch, &mut sums);
+                let mut matrix = kernel_matrix(self.kernel.radial, &resolved.factors());
                 for i in 0..count {
                     matrix.row_mut(i)[i] += regulariser;
                 }
-                solve(&matrix, &sums, regulariser)?
+                let estimate = solve(&matrix, &sums, regulariser)?;
+                for (u, &more) in out.as_mut_slice().iter_mut().zip(estimate.as_slice()) {
+                    *u += more;
+                }
             }
-        };
-        self.bandwidths = resolved.bandwidths;
-        Ok(estimate)
+        }
+        self.bandwidths.clone_from(&resolved.bandwidths);
+        Ok(())
     }
 }
 
@@ -157,28 +156,32 @@ impl<T: Real> Field<T> for LogRatio {
         moving: &[usize],
         velocity: &mut Matrix<T>,
     ) -> Result<()> {
-        let mut estimate = self.estimate(at)?;
         let (operator, repulsion) = (at.operator, self.repulsion);
         let (dim, moved) = (operator.dim(), moving.len() * operator.dim());
         let size = at.state.cols();
+        // What repels: with ∇log π where all of M acts on the sum of both.
+        let mut force = at.scratch.matrix(at.state.rows(), size);
+        match repulsion {
+            Terms::All => force.as_mut_slice().copy_from_slice(at.gradient.as_slice()),
+            Terms::Diffusion => force.as_mut_slice().fill(T::zero()),
+        }
+        let blocks = operator.blocks_read(moving, repulsion);
+        self.add_estimate(at, &blocks, &mut force)?;
         velocity
             .as_mut_slice()
             .par_chunks_mut(moved)
-            .zip(estimate.as_mut_slice().par_chunks_mut(size))
+            .zip(force.as_slice().par_chunks(size))
             .enumerate()
             .with_min_len(64)
-            .for_each(|(i, (out, u))| {
+            .for_each(|(i, (out, force))| {
                 let (c, gradient) = (at.coefficients.row(i), at.gradient.row(i));
                 if repulsion == Terms::All {
-                    for (u, &gradient) in u.iter_mut().zip(gradient) {
-                        *u += gradient;
-                    }
                     out.fill(T::zero());
                 } else {
                     super::gather(at.curl_divergence.row(i), moving, dim, out);
                     operator.apply(c, gradient, moving, Terms::All, T::one(), out);
                 }
-                operator.apply(c, u, moving, repulsion, T::one(), out);
+                operator.apply(c, force, moving, repulsion, T::one(), out);
             });
         Ok(())
     }

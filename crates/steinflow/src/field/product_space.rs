@@ -185,8 +185,8 @@ impl<T: Real> Field<T> for ProductSpace {
             if !bandwidths.is_empty() {
                 kernel.bandwidth = Bandwidth::Fixed(bandwidths.to_vec());
             }
-            let resolved = kernel.resolve(at.state, at.operator.dim());
-            let matrix = kernel_matrix(kernel.radial, &resolved.groups);
+            let resolved = kernel.resolve(at.state, at.operator.dim(), at.scratch);
+            let matrix = kernel_matrix(kernel.radial, &resolved.factors());
             if at.operator.diffusion_varies() {
                 let diffusion = Self::dense_diffusion(at, moving, &matrix);
                 let root = factor(&diffusion).ok_or(Error::IndefiniteNoise)?;

@@ -53,12 +53,12 @@ impl<T: Real> Field<T> for Stein {
         moving: &[usize],
         velocity: &mut Matrix<T>,
     ) -> Result<()> {
-        let resolved = self.kernel.resolve(at.state, at.operator.dim());
+        let resolved = self.kernel.resolve(at.state, at.operator.dim(), at.scratch);
         match self.kernel.radial {
             Radial::SquaredExponential => self.one_slope(at, moving, &resolved, velocity),
             Radial::InverseMultiquadric => self.slope_per_factor(at, moving, &resolved, velocity),
         }
-        self.bandwidths = resolved.bandwidths;
+        self.bandwidths.clone_from(&resolved.bandwidths);
         Ok(())
     }
 
@@ -74,36 +74,33 @@ impl Stein {
         &self,
         at: &Evaluated<'_, T>,
         moving: &[usize],
-        resolved: &Resolved<T>,
+        resolved: &Resolved<'_, T>,
         velocity: &mut Matrix<T>,
     ) {
         let (operator, count) = (at.operator, at.state.rows());
         let (dim, moved) = (operator.dim(), moving.len() * operator.dim());
         let width = moved + operator.width();
-        let points = &resolved.gradient_points;
+        let (points, rates) = (&resolved.centred, &resolved.slope_rates);
 
-        let mut rhs = Matrix::zeros(count, width);
+        let mut rhs = at.scratch.matrix(count, width);
         rhs.as_mut_slice().par_chunks_mut(width).enumerate().with_min_len(64).for_each(
             |(j, row)| {
                 let (force, sums) = row.split_at_mut(moved);
-                let c = at.coefficients.row(j);
+                let (c, x) = (at.coefficients.row(j), points.row(j));
                 gather(at.drift.row(j), moving, dim, force);
-                operator.apply(c, points.row(j), moving, self.repulsion, -T::one(), force);
+                operator.apply_to_scaled(c, x, rates, moving, self.repulsion, -T::one(), force);
                 sums.copy_from_slice(c);
             },
         );
-        let (sums, _) = kernel_sums(&KernelSums {
-            radial: Radial::SquaredExponential,
-            groups: &resolved.groups,
-            values: rhs.as_ref(),
-            slopes: &[],
-        });
+        let mut sums = at.scratch.matrix(count, width);
+        resolved.sums(rhs.as_ref(), &mut sums);
         let share = T::of(1.0 / count as f64);
         velocity.as_mut_slice().par_chunks_mut(moved).enumerate().with_min_len(64).for_each(
             |(i, out)| {
                 let (force, c) = sums.row(i).split_at(moved);
                 out.copy_from_slice(force);
-                operator.apply(c, points.row(i), moving, self.repulsion, T::one(), out);
+                let x = points.row(i);
+                operator.apply_to_scaled(c, x, rates, moving, self.repulsion, T::one(), out);
                 for v in out {
                     *v *= share;
                 }
@@ -116,33 +113,31 @@ impl Stein {
         &self,
         at: &Evaluated<'_, T>,
         moving: &[usize],
-        resolved: &Resolved<T>,
+        resolved: &Resolved<'_, T>,
         velocity: &mut Matrix<T>,
     ) {
         let (operator, count) = (at.operator, at.state.rows());
         let (dim, moved) = (operator.dim(), moving.len() * operator.dim());
         let width = moved + operator.width();
-        // Y with the columns of all other factors set to zero: the gradient of one factor.
-        let masked = |group: usize, i: usize| -> Vec<T> {
-            let mut y = resolved.gradient_points.row(i).to_vec();
-            for (block, y) in y.chunks_exact_mut(dim).enumerate() {
-                if resolved.group_of_block[block] != Some(group) {
-                    y.fill(T::zero());
-                }
-            }
-            y
+        let factors = resolved.factors();
+        // The slope rates with those of all other factors set to zero: the gradient of one factor.
+        let rates_of = |group: usize| -> Vec<T> {
+            let blocks = resolved.group_of_block.iter().zip(&resolved.slope_rates);
+            blocks.map(|(&own, &rate)| if own == Some(group) { rate } else { T::zero() }).collect()
         };
+        let rates: Vec<Vec<T>> = (0..factors.len()).map(rates_of).collect();
         let mut drift = Matrix::zeros(count, moved);
         for j in 0..count {
             gather(at.drift.row(j), moving, dim, drift.row_mut(j));
         }
-        let slopes: Vec<Matrix<T>> = (0..resolved.groups.len())
-            .map(|group| {
+        let slopes: Vec<Matrix<T>> = rates
+            .iter()
+            .map(|rates| {
                 let mut rhs = Matrix::zeros(count, width);
                 for j in 0..count {
                     let (force, sums) = rhs.row_mut(j).split_at_mut(moved);
-                    let (c, y) = (at.coefficients.row(j), masked(group, j));
-                    operator.apply(c, &y, moving, self.repulsion, -T::one(), force);
+                    let (c, x) = (at.coefficients.row(j), resolved.centred.row(j));
+                    operator.apply_to_scaled(c, x, rates, moving, self.repulsion, -T::one(), force);
                     sums.copy_from_slice(c);
                 }
                 rhs
@@ -150,7 +145,7 @@ impl Stein {
             .collect();
         let (values, slopes) = kernel_sums(&KernelSums {
             radial: self.kernel.radial,
-            groups: &resolved.groups,
+            factors: &factors,
             values: drift.as_ref(),
             slopes: &slopes,
         });
@@ -158,12 +153,13 @@ impl Stein {
         for i in 0..count {
             let out = velocity.row_mut(i);
             out.copy_from_slice(values.row(i));
-            for (group, sums) in slopes.iter().enumerate() {
+            for (rates, sums) in rates.iter().zip(&slopes) {
                 let (force, c) = sums.row(i).split_at(moved);
                 for (v, &force) in out.iter_mut().zip(force) {
                     *v += force;
                 }
-                operator.apply(c, &masked(group, i), moving, self.repulsion, T::one(), out);
+                let x = resolved.centred.row(i);
+                operator.apply_to_scaled(c, x, rates, moving, self.repulsion, T::one(), out);
             }
             for v in out {
                 *v *= share;

@@ -18,7 +18,7 @@
 use rand::Rng as _;
 use rayon::prelude::*;
 
-use crate::engine::squared_distances_to_rows;
+use crate::engine::{Factor, squared_distances_to_rows};
 use crate::random::{Purpose, stream};
 use crate::{Error, MatRef, Real, Result};
 
@@ -69,16 +69,25 @@ impl Bandwidth {
         }
     }
 
-    /// h for centred particles that the kernel's factor `group` sees.
-    pub(crate) fn choose<T: Real>(&self, points: MatRef<'_, T>, group: usize) -> f64 {
+    /// h for the centred particles as the kernel's factor number `group` sees them; `known` holds
+    /// their squared distances where they are kept.
+    pub(crate) fn choose<T: Real>(
+        &self,
+        points: &Factor<'_, T>,
+        known: Option<MatRef<'_, T>>,
+        group: usize,
+    ) -> f64 {
         if let Self::Fixed(values) = self {
             return *values.get(group).unwrap_or(&values[0]);
         }
-        let n = points.rows();
+        let n = points.count();
         if n < 2 {
             return 1.0;
         }
-        let mut squares = squared_distances(points);
+        let mut squares = match known {
+            Some(known) => (1..n).flat_map(|i| &known.row(i)[..i]).copied().collect(),
+            None => squared_distances(points),
+        };
         let log_n = (n as f64).ln();
         let (square, divisor) = match self {
             Self::MedianLog => (median_distance(&mut squares, 0).powi(2), log_n),
@@ -132,8 +141,8 @@ fn mean<T: Real>(squares: &[T]) -> f64 {
 }
 
 /// Squared distances of all pairs i<j, or of the sampled pairs.
-fn squared_distances<T: Real>(points: MatRef<'_, T>) -> Vec<T> {
-    let (n, d) = (points.rows(), points.cols());
+fn squared_distances<T: Real>(points: &Factor<'_, T>) -> Vec<T> {
+    let (n, d) = (points.count(), points.coordinates());
     let pairs = n * (n - 1) / 2;
     if pairs <= EXACT_PAIRS {
         let mut squares = vec![T::zero(); pairs];
@@ -146,7 +155,8 @@ fn squared_distances<T: Real>(points: MatRef<'_, T>) -> Vec<T> {
             rest = others;
         }
         let fill = |(i, row): (usize, &mut [T])| {
-            squared_distances_to_rows(points.row(i), &points.as_slice()[..i * d], row);
+            let (others, stride) = points.rows();
+            squared_distances_to_rows(points.row(i), others, stride, row);
         };
         if pairs * d < SERIAL_WORK {
             rows.into_iter().for_each(fill);
@@ -165,7 +175,7 @@ fn squared_distances<T: Real>(points: MatRef<'_, T>) -> Vec<T> {
         .collect();
     let squared = |&(i, j): &(usize, usize)| {
         let mut out = [T::zero()];
-        squared_distances_to_rows(points.row(i), points.row(j), &mut out);
+        squared_distances_to_rows(points.row(i), points.row(j), d, &mut out);
         out[0]
     };
     sampled.par_iter().with_min_len(1024).map(squared).collect()
@@ -211,7 +221,7 @@ mod tests {
                     (Bandwidth::NumPyro, with_diagonal.powi(2) / log_n),
                     (Bandwidth::LiuWang, square / (n as f64 + 1.0).ln()),
                 ] {
-                    let found = rule.choose(points.as_ref(), 0);
+                    let found = rule.choose(&Factor::new(points.as_ref(), 1.0), None, 0);
                     let error = (found / expected - 1.0).abs();
                     assert!(error < tolerance, "{rule:?}, N = {n}, d = {d}: {error}");
                 }

@@ -1,0 +1,179 @@
+//! Squared distances between particles, as one factor of a kernel sees them.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::simd::squared_distances;
+use crate::{MatRef, Matrix, Real};
+
+/// Rows of a tile: what one task works on.
+pub(super) const BAND: usize = 32;
+/// Columns of a tile: with [`BAND`], a tile of f64 fills 64 KB.
+pub(super) const STRIP: usize = 256;
+/// Up to this many coordinates, squared distances are summed directly, which is also the more
+/// accurate way; above, they come from a matrix product.
+const DIRECT_COORDINATES: usize = 16;
+
+/// One factor φ(rate·|x − y|²) of a kernel: which coordinates it looks at, and how far.
+#[derive(Clone, Copy, Debug)]
+pub struct Factor<'a, T> {
+    points: MatRef<'a, T>,
+    first: usize,
+    coordinates: usize,
+    rate: T,
+    squares: Option<MatRef<'a, T>>,
+}
+
+impl<'a, T: Real> Factor<'a, T> {
+    /// A factor that looks at all coordinates of the (centred) points; `rate` is 1/h.
+    pub fn new(points: MatRef<'a, T>, rate: T) -> Self {
+        Self { points, first: 0, coordinates: points.cols(), rate, squares: None }
+    }
+
+    /// Looks at these coordinates only.
+    pub fn of(self, columns: Range<usize>) -> Self {
+        Self { first: columns.start, coordinates: columns.len(), ..self }
+    }
+
+    /// With squared distances that are known already, N×N.
+    pub(crate) fn with_squares(self, squares: MatRef<'a, T>) -> Self {
+        Self { squares: Some(squares), ..self }
+    }
+
+    /// 1/h.
+    pub(crate) fn rate(&self) -> T {
+        self.rate
+    }
+
+    /// The coordinates of one particle that the factor looks at.
+    pub(crate) fn row(&self, i: usize) -> &'a [T] {
+        &self.points.row(i)[self.first..self.first + self.coordinates]
+    }
+
+    /// The number of particles.
+    pub(crate) fn count(&self) -> usize {
+        self.points.rows()
+    }
+
+    /// The number of coordinates that it looks at.
+    pub(crate) fn coordinates(&self) -> usize {
+        self.coordinates
+    }
+
+    /// All particles, at the first coordinate looked at, and how far apart their rows begin.
+    pub(crate) fn rows(&self) -> (&'a [T], usize) {
+        (self.from(0), self.points.cols())
+    }
+
+    /// Particles from `i` on, at the first coordinate looked at; rows are `points.cols()` apart.
+    fn from(&self, i: usize) -> &'a [T] {
+        &self.points.as_slice()[i * self.points.cols() + self.first..]
+    }
+}
+
+/// Writes all squared distances, N×N: for few particles in many coordinates, whose bandwidth and
+/// kernel then share them.
+pub(crate) fn all_squared_distances<T: Real>(factor: &Factor<'_, T>, squares: &mut Matrix<T>) {
+    let count = factor.count();
+    let prepared = Distances::new(factor);
+    let fill = |(band, tile): (usize, &mut [T])| {
+        let first = band * BAND;
+        prepared.squares(first, BAND.min(count - first), 0, count, tile);
+    };
+    let bands = squares.as_mut_slice();
+    if count <= BAND {
+        bands.chunks_mut(BAND * count).enumerate().for_each(fill);
+    } else {
+        bands.par_chunks_mut(BAND * count).enumerate().for_each(fill);
+    }
+}
+
+impl<T: Real> Factor<'_, T> {
+    /// Whether [`all_squared_distances`] are worth keeping: no more of them than fit a tile of the
+    /// kernel sums' own size, and dear enough.
+    pub(crate) fn distances_are_worth_keeping(&self) -> bool {
+        self.count() <= STRIP && self.coordinates > DIRECT_COORDINATES
+    }
+}
+
+/// A factor laid out for the way its distances are computed.
+pub(super) enum Distances<'a, T: Real> {
+    /// Few coordinates: coordinate after coordinate, so that a loop over particles is contiguous.
+    Direct { rows: Cow<'a, [T]>, by_coordinate: Vec<T>, coordinates: usize },
+    /// Many: |x|² of each particle, and products.
+    Product { factor: Factor<'a, T>, squares: Vec<T> },
+    /// Computed already.
+    Known(MatRef<'a, T>),
+}
+
+impl<'a, T: Real> Distances<'a, T> {
+    pub(super) fn new(factor: &Factor<'a, T>) -> Self {
+        let (count, coordinates) = (factor.count(), factor.coordinates);
+        if let Some(squares) = factor.squares {
+            return Self::Known(squares);
+        }
+        if coordinates > DIRECT_COORDINATES {
+            let square = |i| factor.row(i).iter().map(|&x| x * x).sum();
+            return Self::Product { factor: *factor, squares: (0..count).map(square).collect() };
+        }
+        let rows = if coordinates == factor.points.cols() {
+            Cow::Borrowed(factor.points.as_slice())
+        } else {
+            Cow::Owned((0..count).flat_map(|i| factor.row(i)).copied().collect())
+        };
+        let mut by_coordinate = vec![T::zero(); count * coordinates];
+        for i in 0..count {
+            for (j, &x) in factor.row(i).iter().enumerate() {
+                by_coordinate[j * count + i] = x;
+            }
+        }
+        Self::Direct { rows, by_coordinate, coordinates }
+    }
+
+    /// Writes squared distances of particles `first..first + m` to `start..start + n`.
+    pub(super) fn squares(&self, first: usize, m: usize, start: usize, n: usize, tile: &mut [T]) {
+        match self {
+            Self::Direct { rows, by_coordinate, coordinates } => {
+                let x = &rows[first * coordinates..(first + m) * coordinates];
+                squared_distances(x, &windows(by_coordinate, *coordinates, start, n), n, tile);
+            }
+            Self::Known(squares) => {
+                for (i, tile) in tile.chunks_exact_mut(n).enumerate() {
+                    tile.copy_from_slice(&squares.row(first + i)[start..start + n]);
+                }
+            }
+            Self::Product { factor, squares } => {
+                let (stride, d) = (factor.points.cols(), factor.coordinates);
+                let (a, b) = (factor.from(first), factor.from(start));
+                T::product_of_strips(a, stride, b, stride, tile, m, n, d);
+                // Keeps the relative error of a squared distance below about 1e-5 in f32 and 1e-11
+                // in f64; few pairs of a cloud around its centre are that close.
+                let close = T::of(if T::NAME == "f32" { 1e-2 } else { 1e-5 });
+                for (i, tile) in tile.chunks_exact_mut(n).enumerate() {
+                    let own = squares[first + i];
+                    for (j, x) in tile.iter_mut().enumerate() {
+                        let sum = own + squares[start + j];
+                        let square = sum - (*x + *x);
+                        *x = if first + i == start + j {
+                            T::zero()
+                        } else if square < close * sum {
+                            // Close pairs far from the centre have lost their digits to
+                            // cancellation.
+                            let pairs = factor.row(first + i).iter().zip(factor.row(start + j));
+                            pairs.map(|(&a, &b)| (a - b) * (a - b)).sum()
+                        } else {
+                            square
+                        };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The part `start..start + n` of each of `count` columns that stand one after the other.
+pub(super) fn windows<T>(columns: &[T], count: usize, start: usize, n: usize) -> Vec<&[T]> {
+    columns.chunks_exact(columns.len() / count).map(|column| &column[start..start + n]).collect()
+}
