@@ -15,7 +15,7 @@ pub use kernel_sums::{KernelSums, kernel_matrix, kernel_sums};
 pub use points::Factor;
 pub(crate) use points::all_squared_distances;
 pub use scratch::{Borrowed, Scratch};
-pub(crate) use simd::{squared_distances_to_rows, sum_of_squares, vectorised};
+pub(crate) use simd::{all_finite, squared_distances_to_rows, sum_of_squares, vectorised};
 
 /// What the engine needs of a number. Implemented for `f32` and `f64`.
 pub trait Arithmetic: Gemm {

@@ -59,6 +59,11 @@ pub trait Field<T: Real = f64>: Send {
         false
     }
 
+    /// Whether the field only makes sense in the target's own coordinates, not in preconditioned ones.
+    fn needs_own_coordinates(&self) -> bool {
+        false
+    }
+
     /// Adds the noise of a step of length `dt` to the displacement of the blocks in `moving`.
     fn add_noise(
         &mut self,
@@ -98,6 +103,9 @@ impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
     }
     fn is_random(&self) -> bool {
         (**self).is_random()
+    }
+    fn needs_own_coordinates(&self) -> bool {
+        (**self).needs_own_coordinates()
     }
     fn add_noise(
         &mut self,

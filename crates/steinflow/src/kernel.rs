@@ -221,9 +221,14 @@ impl<T: Real> Resolved<'_, T> {
                     part[0] = weight;
                     for (&block, to) in seen.iter().zip(part[1..].chunks_exact_mut(dim)) {
                         let from = &point[block * dim..(block + 1) * dim];
-                        for (to, &from) in to.iter_mut().zip(from) {
-                            *to = weight * from;
-                        }
+                        vectorised(
+                            #[inline(always)]
+                            || {
+                                for (to, &from) in to.iter_mut().zip(from) {
+                                    *to = weight * from;
+                                }
+                            },
+                        );
                     }
                 }
             }
@@ -253,10 +258,16 @@ impl<T: Real> Resolved<'_, T> {
                     for (&block, sums) in seen.iter().zip(part[1..].chunks_exact(dim)) {
                         let scale = outside * self.slope_rates[block];
                         let columns = block * dim..(block + 1) * dim;
-                        let rows = out.row_mut(i)[columns.clone()].iter_mut();
-                        for ((u, &y), &sum) in rows.zip(&point[columns]).zip(sums) {
-                            *u += scale * (part[0] * y - sum);
-                        }
+                        let out = &mut out.row_mut(i)[columns.clone()];
+                        let (point, total) = (&point[columns], part[0]);
+                        vectorised(
+                            #[inline(always)]
+                            || {
+                                for ((u, &y), &sum) in out.iter_mut().zip(point).zip(sums) {
+                                    *u += scale * (total * y - sum);
+                                }
+                            },
+                        );
                     }
                 }
             }

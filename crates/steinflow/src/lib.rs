@@ -26,6 +26,7 @@ pub mod kernel;
 mod linalg;
 mod matrix;
 pub mod method;
+pub mod precondition;
 pub mod random;
 mod real;
 pub mod run;

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use crate::dynamics::{Dynamics, Structure};
 use crate::field::Field;
 use crate::integrator::{Integrator, StepSize};
+use crate::precondition::RootMeanSquare;
 use crate::random::{Purpose, fill_standard_normal, stream};
 use crate::system::{System, check_batch_size};
 use crate::{Error, LogDensity, Matrix, Real, Result};
@@ -133,6 +134,7 @@ pub struct Sampler<'a, T: Real> {
     tolerance: Option<f64>,
     interrupt: Option<Arc<AtomicBool>>,
     resample_every: Option<u64>,
+    preconditioner: Option<RootMeanSquare>,
 }
 
 impl<'a, T: Real> Sampler<'a, T> {
@@ -157,6 +159,7 @@ impl<'a, T: Real> Sampler<'a, T> {
             tolerance: None,
             interrupt: None,
             resample_every: None,
+            preconditioner: None,
         }
     }
 
@@ -207,6 +210,12 @@ impl<'a, T: Real> Sampler<'a, T> {
         self
     }
 
+    /// Moves the particles in coordinates that are learnt from their gradients.
+    pub fn precondition(mut self, rule: RootMeanSquare) -> Self {
+        self.preconditioner = Some(rule);
+        self
+    }
+
     /// What to do with non-finite numbers.
     pub fn on_non_finite(mut self, policy: NonFinitePolicy) -> Self {
         self.policy = policy;
@@ -241,6 +250,14 @@ impl<'a, T: Real> Sampler<'a, T> {
         if let Some(size) = self.batch_size {
             check_batch_size(size, self.target.data_rows())?;
         }
+        if let Some(rule) = &self.preconditioner {
+            rule.validate()?;
+            if self.field.needs_own_coordinates() {
+                let remedy =
+                    "this field has a grid over the target's own coordinates; leave it out";
+                return Err(Error::setting("preconditioner", "root mean square", remedy));
+            }
+        }
         for phase in &self.phases {
             phase.integrator.validate(&structure, self.field.is_random())?;
             phase.step_size.validate(phase.steps)?;
@@ -272,6 +289,9 @@ impl<'a, T: Real> Sampler<'a, T> {
         let mut system = System::new(self.target, self.dynamics, self.field, &theta, self.seed)?;
         if let Some(size) = self.batch_size {
             system = system.with_minibatches(size)?;
+        }
+        if let Some(rule) = self.preconditioner {
+            system = system.with_preconditioner(rule)?;
         }
 
         let mut run = Progress {

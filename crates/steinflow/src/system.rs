@@ -11,8 +11,9 @@ pub(crate) use draws::check_batch_size;
 use rayon::prelude::*;
 
 use crate::dynamics::{Dynamics, Evaluated, Operator, Point, Structure, THETA, Terms};
-use crate::engine::{Scratch, sum_of_squares, vectorised};
+use crate::engine::{Scratch, all_finite, sum_of_squares, vectorised};
 use crate::field::{Draw, Field};
+use crate::precondition::{Preconditioner, RootMeanSquare};
 use crate::{Error, LogDensity, MatRef, Matrix, Minibatch, Real, Result};
 
 /// Particles under way. [`crate::Sampler`] drives one; take it yourself to write your own loop.
@@ -28,6 +29,8 @@ pub struct System<'a, T: Real> {
 
     at: Configuration<T>,
     theta: Matrix<T>,
+    /// The state in the preconditioner's coordinates, if there is one.
+    scaled: Option<Matrix<T>>,
     gradient: Matrix<T>,
     coefficients: Matrix<T>,
     curl_divergence: Matrix<T>,
@@ -52,6 +55,7 @@ pub(crate) struct Configuration<T> {
     log_density: Vec<T>,
     score: Matrix<T>,
     batches: u64,
+    preconditioner: Option<Preconditioner<T>>,
 }
 
 impl<'a, T: Real> System<'a, T> {
@@ -98,7 +102,9 @@ impl<'a, T: Real> System<'a, T> {
                 log_density: vec![T::zero(); count],
                 score: Matrix::zeros(count, dim),
                 batches: 0,
+                preconditioner: None,
             },
+            scaled: None,
             theta: Matrix::zeros(count, dim),
             gradient: Matrix::zeros(count, blocks * dim),
             coefficients: Matrix::from_fn(count, width, |_, k| T::of(f64::from(u8::from(k == 0)))),
@@ -188,22 +194,53 @@ impl<'a, T: Real> System<'a, T> {
         self.target.evaluate(self.theta.as_ref(), rows, log_density, score.as_mut())?;
         self.gradients += 1;
         for (particle, value) in self.at.log_density.iter().enumerate() {
-            if let Some(bad) = self.at.score.row(particle).iter().find(|s| !s.is_finite()) {
-                return Err(self.non_finite("score", particle, bad.as_f64()));
+            let score = self.at.score.row(particle);
+            if !all_finite(score) {
+                let bad = score.iter().find(|s| !s.is_finite()).map_or(f64::NAN, |s| s.as_f64());
+                return Err(self.non_finite("score", particle, bad));
             }
             if !value.is_finite() {
                 return Err(self.non_finite("log density", particle, value.as_f64()));
             }
+        }
+        if let Some(preconditioner) = &mut self.at.preconditioner {
+            preconditioner.learn(&self.at.score);
         }
         self.score_is_current = true;
         self.locals_are_current = false;
         Ok(())
     }
 
+    /// Lets the particles move in coordinates that are learnt from their gradients; velocities and
+    /// what fields and dynamics see are then in those, the state is not.
+    pub fn with_preconditioner(mut self, rule: RootMeanSquare) -> Result<Self> {
+        rule.validate()?;
+        self.at.preconditioner = Some(Preconditioner::new(rule, self.structure.dim()));
+        self.scaled = Some(self.at.state.clone());
+        self.locals_are_current = false;
+        Ok(self)
+    }
+
+    /// Brings the preconditioned state up to date.
+    fn scale_state(&mut self) {
+        let dim = self.structure.dim();
+        if let (Some(scaled), Some(preconditioner)) = (&mut self.scaled, &self.at.preconditioner) {
+            scaled.as_mut_slice().copy_from_slice(self.at.state.as_slice());
+            for i in 0..scaled.rows() {
+                for (u, &s) in scaled.row_mut(i)[..dim].iter_mut().zip(preconditioner.scale()) {
+                    *u /= s;
+                }
+            }
+        }
+    }
+
     /// Coefficients, ∇log π(z) and drift of every particle, from what is current.
     fn evaluate_locals(&mut self) -> Result<()> {
+        self.scale_state();
         let dim = self.structure.dim();
         let (width, size) = (self.operator.width(), self.structure.blocks() * dim);
+        let state = self.scaled.as_ref().unwrap_or(&self.at.state);
+        let scale = self.at.preconditioner.as_ref().map(Preconditioner::scale);
         let all: Vec<usize> = (0..self.structure.blocks()).collect();
         let (at, operator, structure) = (&self.at, &self.operator, &self.structure);
         let dynamics = &*self.dynamics;
@@ -216,16 +253,20 @@ impl<'a, T: Real> System<'a, T> {
             .enumerate()
             .with_min_len(64)
             .for_each(|(i, (((coefficients, gradient), curl_divergence), drift))| {
+                let (score, others) = gradient.split_at_mut(dim);
+                score.copy_from_slice(at.score.row(i));
+                for (g, &s) in score.iter_mut().zip(scale.unwrap_or_default()) {
+                    *g *= s;
+                }
                 let point = Point {
-                    state: at.state.row(i),
+                    state: state.row(i),
                     dim,
                     log_density: at.log_density[i],
-                    score: at.score.row(i),
+                    score,
                 };
-                gradient[..dim].copy_from_slice(point.score);
-                for (block, law) in (1..).zip(structure.auxiliaries()) {
+                let auxiliaries = (1..).zip(structure.auxiliaries());
+                for ((block, law), out) in auxiliaries.zip(others.chunks_exact_mut(dim)) {
                     let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));
-                    let out = &mut gradient[block * dim..(block + 1) * dim];
                     for (g, &x) in out.iter_mut().zip(point.block(block)) {
                         *g = (mean - x) * precision;
                     }
@@ -278,7 +319,7 @@ impl<'a, T: Real> System<'a, T> {
     fn view(&mut self) -> (Evaluated<'_, T>, &mut (dyn Field<T> + 'a)) {
         let evaluated = Evaluated {
             operator: &self.operator,
-            state: self.at.state.as_ref(),
+            state: self.scaled.as_ref().unwrap_or(&self.at.state).as_ref(),
             gradient: self.gradient.as_ref(),
             coefficients: self.coefficients.as_ref(),
             curl_divergence: self.curl_divergence.as_ref(),
@@ -382,23 +423,28 @@ impl<'a, T: Real> System<'a, T> {
                 expected: format!("{} × {}", expected.0, expected.1),
             });
         }
-        let state = &mut self.at.state;
+        let Configuration { state, preconditioner, .. } = &mut self.at;
+        let scale = preconditioner.as_ref().map(Preconditioner::scale);
         let mut bad = None;
         for i in (0..state.rows()).filter(|&i| !self.frozen[i]) {
             for (&block, moved) in moving.iter().zip(displacement.row(i).chunks_exact(dim)) {
                 let own = &mut state.row_mut(i)[block * dim..(block + 1) * dim];
-                let all_finite = vectorised(
+                vectorised(
                     #[inline(always)]
-                    || {
-                        let mut all_finite = true;
-                        for (x, &by) in own.iter_mut().zip(moved) {
-                            *x += by;
-                            all_finite &= x.is_finite();
+                    || match scale {
+                        Some(scale) if block == THETA => {
+                            for ((x, &by), &s) in own.iter_mut().zip(moved).zip(scale) {
+                                *x += s * by;
+                            }
                         }
-                        all_finite
+                        _ => {
+                            for (x, &by) in own.iter_mut().zip(moved) {
+                                *x += by;
+                            }
+                        }
                     },
                 );
-                if !all_finite && bad.is_none() {
+                if !all_finite(own) && bad.is_none() {
                     bad = own.iter().find(|x| !x.is_finite()).map(|x| (i, x.as_f64()));
                 }
             }

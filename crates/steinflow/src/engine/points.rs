@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::simd::squared_distances;
+use super::simd::{squared_distances, squared_norm};
 use crate::{MatRef, Matrix, Real};
 
 /// Rows of a tile: what one task works on.
@@ -115,8 +115,8 @@ impl<'a, T: Real> Distances<'a, T> {
             return Self::Known(squares);
         }
         if coordinates > DIRECT_COORDINATES {
-            let square = |i| factor.row(i).iter().map(|&x| x * x).sum();
-            return Self::Product { factor: *factor, squares: (0..count).map(square).collect() };
+            let squares = (0..count).map(|i| squared_norm(factor.row(i))).collect();
+            return Self::Product { factor: *factor, squares };
         }
         let rows = if coordinates == factor.points.cols() {
             Cow::Borrowed(factor.points.as_slice())

@@ -140,6 +140,30 @@ impl<T: Real> WithSimd for AddProducts<'_, T> {
     }
 }
 
+/// |x|².
+pub(super) fn squared_norm<T: Real>(x: &[T]) -> T {
+    Arch::new().dispatch(SquaredNorm(x))
+}
+
+struct SquaredNorm<'a, T>(&'a [T]);
+
+impl<T: Real> WithSimd for SquaredNorm<'_, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> T {
+        dot::<T, S>(self.0, self.0)
+    }
+}
+
+/// Whether all numbers are finite.
+pub(crate) fn all_finite<T: Real>(values: &[T]) -> bool {
+    vectorised(
+        #[inline(always)]
+        || values.iter().fold(true, |all, x| all & x.is_finite()),
+    )
+}
+
 /// Σⱼ aⱼ bⱼ: running sums that fill several registers, then their sum.
 #[inline(always)]
 fn dot<T: Real, S: Simd>(a: &[T], b: &[T]) -> T {

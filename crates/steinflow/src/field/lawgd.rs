@@ -224,6 +224,10 @@ impl<T: Real> Field<T> for Lawgd {
         at_least_two(particles)
     }
 
+    fn needs_own_coordinates(&self) -> bool {
+        true
+    }
+
     fn velocity(
         &mut self,
         at: &Evaluated<'_, T>,
