@@ -24,6 +24,7 @@ mod checks;
 mod cholesky;
 mod error;
 mod model;
+pub mod network;
 pub mod regression;
 pub mod toy;
 
