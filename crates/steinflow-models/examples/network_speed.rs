@@ -8,7 +8,6 @@
 use std::time::Instant;
 
 use rayon::prelude::*;
-use steinflow::engine::Gemm;
 use steinflow::{LogDensity, Matrix, Minibatch, Real};
 use steinflow_models::Describe;
 use steinflow_models::network::{Activation, Architecture, Bnn, Precisions};

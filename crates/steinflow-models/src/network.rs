@@ -23,7 +23,7 @@ use steinflow::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 use crate::checks::require_shapes;
 use crate::{Describe, Result, Start};
 use architecture::Layout;
-use pass::{Tile, Workspace};
+use pass::{Network, Tile, Workspace};
 use pool::Pool;
 use precision::AtParticle;
 
@@ -92,11 +92,12 @@ impl<T: Real> Block<T> {
         let features = inputs.cols();
         self.targets.clear();
         self.targets.extend((0..count).map(|k| targets[row(k)]));
-        self.inputs.resize(count * features, T::zero());
-        for first in (0..count).step_by(ROWS_PER_TILE) {
-            let width = ROWS_PER_TILE.min(count - first);
-            let tile = &mut self.inputs[first * features..(first + width) * features];
-            for k in 0..width {
+        self.inputs.clear();
+        self.inputs.resize(pass::width(count) * features, T::zero());
+        let tiles = self.inputs.chunks_mut(ROWS_PER_TILE * features);
+        for (first, tile) in (0..count).step_by(ROWS_PER_TILE).zip(tiles) {
+            let width = tile.len() / features;
+            for k in 0..width.min(count - first) {
                 for (j, &x) in inputs.row(row(first + k)).iter().enumerate() {
                     tile[j * width + k] = x;
                 }
@@ -127,6 +128,10 @@ impl<T: Real> Bnn<T> {
         })
     }
 
+    fn network(&self) -> Network<'_> {
+        Network { layout: &self.layout, activation: self.activation }
+    }
+
     /// γ and λ at one particle.
     fn precisions_at(&self, theta: &[T]) -> [AtParticle; 2] {
         let coordinate = |at: Option<usize>| at.map(|at| theta[at].as_f64());
@@ -139,26 +144,21 @@ impl<T: Real> Bnn<T> {
     /// Adds c ∂/∂w of the log likelihood of a block of data to `score`; returns its Σ (y − f)².
     fn add_likelihood(
         &self,
+        workspace: &mut Workspace<T>,
         theta: &[T],
-        inputs: &[T],
-        targets: &[T],
+        (inputs, targets): (&[T], &[T]),
         scale: f64,
         score: &mut [T],
     ) -> f64 {
         let [gamma, _] = self.precisions_at(theta);
         let factor = T::of(scale * gamma.value);
-        let tiles = inputs.chunks(ROWS_PER_TILE * self.inputs.cols());
-        self.workspaces.with(|workspace| {
-            tiles
-                .zip(targets.chunks(ROWS_PER_TILE))
-                .map(|(inputs, targets)| {
-                    let tile = Tile { inputs, targets };
-                    workspace
-                        .add_score(&self.layout, self.activation, theta, tile, factor, score)
-                        .as_f64()
-                })
-                .sum()
-        })
+        let inputs = inputs.chunks(ROWS_PER_TILE * self.inputs.cols());
+        let mut squares = 0.0;
+        for (inputs, targets) in inputs.zip(targets.chunks(ROWS_PER_TILE)) {
+            let tile = Tile { inputs, targets };
+            squares += workspace.add_score(self.network(), theta, tile, factor, score).as_f64();
+        }
+        squares
     }
 
     /// Adds the prior to a score that holds the likelihood of the weights, fills in the scores of
@@ -229,34 +229,37 @@ impl<T: Real> LogDensity<T> for Bnn<T> {
         require_rows(rows, self.data_rows())?;
         let (count, scale) =
             rows.map_or((self.data_rows(), 1.0), |batch| (batch.indices.len(), batch.scale));
-        self.blocks.with(|block| {
-            block.squares.clear();
-            block.squares.resize(theta.rows(), 0.0);
-            score.as_mut_slice().fill(T::zero());
-            // Once at least, so that a batch without rows leaves the prior.
-            for first in (0..count.max(1)).step_by(ROWS_PER_BLOCK) {
-                let size = ROWS_PER_BLOCK.min(count - first);
-                block.gather(&self.inputs, &self.targets, size, |k| {
-                    rows.map_or(first + k, |batch| batch.indices[first + k])
-                });
-                let Block { inputs, targets, squares } = block;
-                let is_last = first + size == count;
-                score
-                    .as_mut_slice()
-                    .par_chunks_mut(self.dim())
-                    .zip(squares.par_iter_mut())
-                    .zip(log_density.par_iter_mut())
-                    .enumerate()
-                    .for_each(|(i, ((score, squares), value))| {
+        let mut block = self.blocks.lend();
+        block.squares.clear();
+        block.squares.resize(theta.rows(), 0.0);
+        score.as_mut_slice().fill(T::zero());
+        // Once at least, so that a batch without rows leaves the prior.
+        for first in (0..count.max(1)).step_by(ROWS_PER_BLOCK) {
+            let size = ROWS_PER_BLOCK.min(count - first);
+            block.gather(&self.inputs, &self.targets, size, |k| {
+                rows.map_or(first + k, |batch| batch.indices[first + k])
+            });
+            let Block { inputs, targets, squares } = &mut *block;
+            let data = (&inputs[..], &targets[..]);
+            let is_last = first + size == count;
+            score
+                .as_mut_slice()
+                .par_chunks_mut(self.dim())
+                .zip(squares)
+                .zip(&mut *log_density)
+                .enumerate()
+                .for_each_init(
+                    || self.workspaces.lend(),
+                    |workspace, (i, ((score, squares), value))| {
                         let theta = theta.row(i);
-                        *squares += self.add_likelihood(theta, inputs, targets, scale, score);
+                        *squares += self.add_likelihood(workspace, theta, data, scale, score);
                         if is_last {
                             let rows = scale * count as f64;
                             *value = T::of(self.finish(theta, rows, scale * *squares, score));
                         }
-                    });
-            }
-        });
+                    },
+                );
+        }
         Ok(())
     }
 }

@@ -5,15 +5,17 @@
 
 mod gemm;
 mod kernel_sums;
+mod lanes;
 mod simd;
 
 pub use gemm::Gemm;
+pub use lanes::Lanes;
 pub(crate) use simd::squared_distances_to_rows;
 
 pub use kernel_sums::{KernelSums, kernel_matrix, kernel_sums};
 
 /// What the engine needs of a number. Implemented for `f32` and `f64`.
-pub trait Arithmetic: Gemm {
+pub trait Arithmetic: Gemm + Lanes {
     /// Replaces every x ≥ 0 by exp(−x).
     #[doc(hidden)]
     fn exp_of_negated(values: &mut [Self]);

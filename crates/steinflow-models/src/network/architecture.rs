@@ -140,6 +140,11 @@ impl Layout {
         self.hidden.iter().chain([&self.output])
     }
 
+    /// Cuts what is laid out like θ before the output layer.
+    pub(super) fn split_output<'a, T>(&self, theta: &'a mut [T]) -> (&'a mut [T], &'a mut [T]) {
+        theta.split_at_mut(self.output.start)
+    }
+
     /// `w1_3_2` is the weight of layer 1 from input 2 to unit 3, `b1_3` the bias of that unit.
     pub(super) fn names(&self) -> Vec<String> {
         let mut names = Vec::with_capacity(self.dim);
