@@ -5,6 +5,7 @@
 //! θ = [W₁ | b₁ | W₂ | b₂ | … | log γ | log λ], each W by rows, a row a unit. All constants are kept, so
 //! that log π is the log of the joint density of the data and θ.
 
+mod aligned;
 mod architecture;
 mod pass;
 mod pool;
@@ -22,6 +23,7 @@ use steinflow::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use crate::checks::require_shapes;
 use crate::{Describe, Result, Start};
+use aligned::Aligned;
 use architecture::Layout;
 use pass::{Network, Tile, Workspace};
 use pool::Pool;
@@ -63,20 +65,21 @@ pub struct Bnn<T> {
     inputs: Matrix<T>,
     targets: Vec<T>,
     blocks: Pool<Block<T>>,
+    /// Every particle's Σ (y − f)².
+    squares: Pool<Vec<f64>>,
     workspaces: Pool<Workspace<T>>,
 }
 
-/// Rows of data, tile by tile and feature by feature in each, and every particle's Σ (y − f)².
+/// Rows of data, tile by tile and feature by feature in each.
 #[derive(Clone, Debug)]
 struct Block<T> {
-    inputs: Vec<T>,
-    targets: Vec<T>,
-    squares: Vec<f64>,
+    inputs: Aligned<T>,
+    targets: Aligned<T>,
 }
 
 impl<T> Default for Block<T> {
     fn default() -> Self {
-        Self { inputs: Vec::new(), targets: Vec::new(), squares: Vec::new() }
+        Self { inputs: Aligned::default(), targets: Aligned::default() }
     }
 }
 
@@ -89,20 +92,39 @@ impl<T: Real> Block<T> {
         count: usize,
         row: impl Fn(usize) -> usize,
     ) {
-        let features = inputs.cols();
-        self.targets.clear();
-        self.targets.extend((0..count).map(|k| targets[row(k)]));
-        self.inputs.clear();
-        self.inputs.resize(pass::width(count) * features, T::zero());
-        let tiles = self.inputs.chunks_mut(ROWS_PER_TILE * features);
+        let (width, features) = (pass::width(count), inputs.cols());
+        self.targets.reserve(width);
+        self.inputs.reserve(width * features);
+        let to_targets = self.targets.first_mut(width);
+        for (k, to) in to_targets[..count].iter_mut().enumerate() {
+            *to = targets[row(k)];
+        }
+        to_targets[count..].fill(T::zero());
+        let to_inputs = self.inputs.first_mut(width * features);
+        let tiles = to_inputs.chunks_mut(ROWS_PER_TILE * features);
         for (first, tile) in (0..count).step_by(ROWS_PER_TILE).zip(tiles) {
             let width = tile.len() / features;
-            for k in 0..width.min(count - first) {
+            let rows = width.min(count - first);
+            for k in 0..rows {
                 for (j, &x) in inputs.row(row(first + k)).iter().enumerate() {
                     tile[j * width + k] = x;
                 }
             }
+            for feature in tile.chunks_exact_mut(width) {
+                feature[rows..].fill(T::zero());
+            }
         }
+    }
+
+    /// The tiles of the `count` rows laid out last.
+    fn tiles(&self, features: usize, count: usize) -> impl Iterator<Item = Tile<'_, T>> {
+        let width = pass::width(count);
+        let inputs = self.inputs.first(width * features).chunks(ROWS_PER_TILE * features);
+        let targets = self.targets.first(width).chunks(ROWS_PER_TILE);
+        inputs.zip(targets).enumerate().map(move |(i, (inputs, targets))| {
+            let rows = targets.len().min(count - i * ROWS_PER_TILE);
+            Tile { inputs, targets, rows }
+        })
     }
 }
 
@@ -124,6 +146,7 @@ impl<T: Real> Bnn<T> {
             inputs: inputs.cast(),
             targets: targets.iter().map(|&y| T::of(y)).collect(),
             blocks: Pool::default(),
+            squares: Pool::default(),
             workspaces: Pool::default(),
         })
     }
@@ -141,24 +164,20 @@ impl<T: Real> Bnn<T> {
         ]
     }
 
-    /// Adds c ∂/∂w of the log likelihood of a block of data to `score`; returns its Σ (y − f)².
-    fn add_likelihood(
+    /// Adds c ∂/∂w of the log likelihood of some tiles to `score`; returns their Σ (y − f)².
+    fn add_likelihood<'a>(
         &self,
         workspace: &mut Workspace<T>,
         theta: &[T],
-        (inputs, targets): (&[T], &[T]),
+        tiles: impl Iterator<Item = Tile<'a, T>>,
         scale: f64,
         score: &mut [T],
     ) -> f64 {
         let [gamma, _] = self.precisions_at(theta);
         let factor = T::of(scale * gamma.value);
-        let inputs = inputs.chunks(ROWS_PER_TILE * self.inputs.cols());
-        let mut squares = 0.0;
-        for (inputs, targets) in inputs.zip(targets.chunks(ROWS_PER_TILE)) {
-            let tile = Tile { inputs, targets };
-            squares += workspace.add_score(self.network(), theta, tile, factor, score).as_f64();
-        }
-        squares
+        tiles
+            .map(|tile| workspace.add_score(self.network(), theta, tile, factor, score).as_f64())
+            .sum()
     }
 
     /// Adds the prior to a score that holds the likelihood of the weights, fills in the scores of
@@ -229,9 +248,9 @@ impl<T: Real> LogDensity<T> for Bnn<T> {
         require_rows(rows, self.data_rows())?;
         let (count, scale) =
             rows.map_or((self.data_rows(), 1.0), |batch| (batch.indices.len(), batch.scale));
-        let mut block = self.blocks.lend();
-        block.squares.clear();
-        block.squares.resize(theta.rows(), 0.0);
+        let (mut block, mut squares) = (self.blocks.lend(), self.squares.lend());
+        squares.clear();
+        squares.resize(theta.rows(), 0.0);
         score.as_mut_slice().fill(T::zero());
         // Once at least, so that a batch without rows leaves the prior.
         for first in (0..count.max(1)).step_by(ROWS_PER_BLOCK) {
@@ -239,20 +258,20 @@ impl<T: Real> LogDensity<T> for Bnn<T> {
             block.gather(&self.inputs, &self.targets, size, |k| {
                 rows.map_or(first + k, |batch| batch.indices[first + k])
             });
-            let Block { inputs, targets, squares } = &mut *block;
-            let data = (&inputs[..], &targets[..]);
+            let block = &*block;
             let is_last = first + size == count;
             score
                 .as_mut_slice()
                 .par_chunks_mut(self.dim())
-                .zip(squares)
+                .zip(&mut *squares)
                 .zip(&mut *log_density)
                 .enumerate()
                 .for_each_init(
                     || self.workspaces.lend(),
                     |workspace, (i, ((score, squares), value))| {
                         let theta = theta.row(i);
-                        *squares += self.add_likelihood(workspace, theta, data, scale, score);
+                        let tiles = block.tiles(self.inputs.cols(), size);
+                        *squares += self.add_likelihood(workspace, theta, tiles, scale, score);
                         if is_last {
                             let rows = scale * count as f64;
                             *value = T::of(self.finish(theta, rows, scale * *squares, score));

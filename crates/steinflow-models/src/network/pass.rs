@@ -6,6 +6,7 @@
 
 use steinflow::Real;
 
+use super::aligned::Aligned;
 use super::architecture::{Layer, Layout};
 use super::{Activation, simd};
 
@@ -15,8 +16,9 @@ pub(super) struct Tile<'a, T> {
     /// `features × width`, where the width is a multiple of [`LANES`](simd::LANES); zeros after the
     /// last row.
     pub(super) inputs: &'a [T],
-    /// As many as there are rows.
+    /// As many as the tile is wide.
     pub(super) targets: &'a [T],
+    pub(super) rows: usize,
 }
 
 /// The room that `rows` rows of data take.
@@ -31,34 +33,30 @@ pub(super) struct Network<'a> {
     pub(super) activation: Activation,
 }
 
-/// What one pass needs besides θ and the data; grows to the largest pass it has seen.
+/// What one pass needs besides θ and the data.
 #[derive(Clone, Debug)]
 pub(super) struct Workspace<T> {
     /// a_l of every hidden layer, then δ_l in its place.
-    hidden: Vec<Vec<T>>,
-    derivative: Vec<T>,
-    output: Vec<T>,
+    hidden: Vec<Aligned<T>>,
+    derivative: Aligned<T>,
+    output: Aligned<T>,
 }
 
 impl<T> Default for Workspace<T> {
     fn default() -> Self {
-        Self { hidden: Vec::new(), derivative: Vec::new(), output: Vec::new() }
+        let (derivative, output) = (Aligned::default(), Aligned::default());
+        Self { hidden: Vec::new(), derivative, output }
     }
 }
 
 impl<T: Real> Workspace<T> {
     fn prepare(&mut self, layout: &Layout, width: usize) {
-        let grow = |buffer: &mut Vec<T>, units: usize| {
-            if buffer.len() < units * width {
-                buffer.resize(units * width, T::zero());
-            }
-        };
-        self.hidden.resize_with(layout.hidden.len(), Vec::new);
+        self.hidden.resize_with(layout.hidden.len(), Aligned::default);
         for (buffer, layer) in self.hidden.iter_mut().zip(&layout.hidden) {
-            grow(buffer, layer.outputs);
-            grow(&mut self.derivative, layer.outputs);
+            buffer.reserve(layer.outputs * width);
+            self.derivative.reserve(layer.outputs * width);
         }
-        grow(&mut self.output, 1);
+        self.output.reserve(width);
     }
 
     /// f(x) for all columns of `inputs`, a matrix of `features × width`.
@@ -73,18 +71,19 @@ impl<T: Real> Workspace<T> {
         self.prepare(layout, width);
         for (l, layer) in layout.hidden.iter().enumerate() {
             let (before, here) = self.hidden.split_at_mut(l);
-            let before = before.last().map_or(inputs, |a| &a[..layer.inputs * width]);
-            let here = &mut here[0][..layer.outputs * width];
+            let before = before.last().map_or(inputs, |a| a.first(layer.inputs * width));
+            let here = here[0].first_mut(layer.outputs * width);
             let (weights, biases) = layer.of(theta);
             for (z, &bias) in here.chunks_exact_mut(width).zip(biases) {
                 z.fill(bias);
             }
             T::accumulate_product(weights, before, here, layer.outputs, width, layer.inputs);
-            simd::activate(network.activation, here, &mut self.derivative);
+            let scratch = self.derivative.first_mut(here.len());
+            simd::activate(network.activation, here, scratch);
         }
-        let last = self.hidden.last().map_or(inputs, |a| &a[..layout.output.inputs * width]);
+        let last = self.hidden.last().map_or(inputs, |a| a.first(layout.output.inputs * width));
         let (weights, biases) = layout.output.of(theta);
-        let f = &mut self.output[..width];
+        let f = self.output.first_mut(width);
         simd::output(weights, biases[0], last, f);
         f
     }
@@ -99,19 +98,20 @@ impl<T: Real> Workspace<T> {
         score: &mut [T],
     ) -> T {
         let Network { layout, activation } = network;
-        let width = width(tile.targets.len());
+        let width = tile.targets.len();
         let f = self.forward(network, theta, tile.inputs, width);
-        let squares = output_derivative(tile.targets, factor, f);
-        let delta = &self.output[..width];
+        simd::residuals(tile.targets, f, tile.rows);
+        let (squares, sum) = simd::scale_and_sum(factor, f);
+        let delta = self.output.first(width);
 
         let (weights, _) = layout.output.of(theta);
         let (below, above) = layout.split_output(score);
         let (weight_score, bias_score) = above.split_at_mut(layout.output.inputs);
-        bias_score[0] += delta.iter().copied().sum();
+        bias_score[0] += sum;
         if let Some((last, a)) = layout.hidden.last().zip(self.hidden.last_mut()) {
-            let a = &mut a[..last.outputs * width];
+            let a = a.first_mut(last.outputs * width);
             let bias_score = last.of_mut(below).1;
-            simd::OutputBackward { activation, delta, weights, a, weight_score, bias_score }.run();
+            simd::OutputBackward { delta, weights, a, weight_score, bias_score }.run(activation);
         } else {
             let features = layout.output.inputs;
             T::accumulate_product_transposed(delta, tile.inputs, weight_score, 1, features, width);
@@ -120,31 +120,19 @@ impl<T: Real> Workspace<T> {
         for (l, layer) in layout.hidden.iter().enumerate().rev() {
             let Layer { inputs, outputs, .. } = *layer;
             let (before, here) = self.hidden.split_at_mut(l);
-            let delta = &here[0][..outputs * width];
-            let a = before.last().map_or(tile.inputs, |a| &a[..inputs * width]);
+            let delta = here[0].first(outputs * width);
+            let a = before.last().map_or(tile.inputs, |a| a.first(inputs * width));
             let weight_score = layer.of_mut(score).0;
             T::accumulate_product_transposed(delta, a, weight_score, outputs, inputs, width);
             if let Some(a) = before.last_mut() {
-                let derivative = &mut self.derivative[..inputs * width];
+                let derivative = self.derivative.first_mut(inputs * width);
                 let (weights, _) = layer.of(theta);
                 T::transposed_product(weights, delta, derivative, inputs, width, outputs);
                 let bias_score = layout.hidden[l - 1].of_mut(score).1;
-                let a = &mut a[..inputs * width];
-                simd::HiddenBackward { activation, derivative, a, bias_score }.run();
+                let a = a.first_mut(inputs * width);
+                simd::HiddenBackward { derivative, a, bias_score }.run(activation);
             }
         }
         squares
     }
-}
-
-/// f ← factor · (y − f) in the rows that exist and 0 after them; returns Σ (y − f)².
-fn output_derivative<T: Real>(targets: &[T], factor: T, f: &mut [T]) -> T {
-    let mut squares = T::zero();
-    for (f, &y) in f.iter_mut().zip(targets) {
-        let residual = y - *f;
-        squares += residual * residual;
-        *f = factor * residual;
-    }
-    f[targets.len()..].fill(T::zero());
-    squares
 }

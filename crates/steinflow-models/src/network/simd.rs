@@ -5,6 +5,8 @@
 // A body that is not inlined into its dispatcher is compiled without the SIMD it was chosen for.
 #![allow(clippy::inline_always)]
 
+use std::marker::PhantomData;
+
 use pulp::{Arch, Simd, WithSimd};
 use steinflow::Real;
 
@@ -13,17 +15,41 @@ use super::Activation;
 /// The widest register holds 16 numbers.
 pub(super) const LANES: usize = 16;
 
-/// x φ′(z) from a = φ(z).
-#[inline(always)]
-fn times_slope<T: Real, S: Simd>(
-    simd: S,
-    activation: Activation,
-    x: T::Vector<S>,
-    a: T::Vector<S>,
-) -> T::Vector<S> {
+/// φ′, known when a loop is compiled so that it need not ask.
+trait Slope {
+    /// x φ′(z) from a = φ(z).
+    fn times<T: Real, S: Simd>(simd: S, x: T::Vector<S>, a: T::Vector<S>) -> T::Vector<S>;
+}
+
+struct OfRelu;
+
+impl Slope for OfRelu {
+    #[inline(always)]
+    fn times<T: Real, S: Simd>(simd: S, x: T::Vector<S>, a: T::Vector<S>) -> T::Vector<S> {
+        T::where_positive(simd, a, x)
+    }
+}
+
+struct OfTanh;
+
+impl Slope for OfTanh {
+    #[inline(always)]
+    fn times<T: Real, S: Simd>(simd: S, x: T::Vector<S>, a: T::Vector<S>) -> T::Vector<S> {
+        T::subtract_product(simd, T::times(simd, a, a), x, x)
+    }
+}
+
+/// A loop that is compiled once for every slope.
+struct With<P, L>(L, PhantomData<P>);
+
+fn dispatch<L>(activation: Activation, work: L)
+where
+    With<OfRelu, L>: WithSimd<Output = ()>,
+    With<OfTanh, L>: WithSimd<Output = ()>,
+{
     match activation {
-        Activation::Relu => T::where_positive(simd, a, x),
-        Activation::Tanh => T::subtract_product(simd, T::times(simd, a, a), x, x),
+        Activation::Relu => Arch::new().dispatch(With::<OfRelu, _>(work, PhantomData)),
+        Activation::Tanh => Arch::new().dispatch(With::<OfTanh, _>(work, PhantomData)),
     }
 }
 
@@ -90,12 +116,12 @@ impl<T: Real> WithSimd for TanhFromDecay<'_, T> {
 
 /// f = b + Σₖ wₖ aₖ for every row of data.
 pub(super) fn output<T: Real>(weights: &[T], bias: T, a: &[T], f: &mut [T]) {
-    f.fill(bias);
-    Arch::new().dispatch(Output { weights, a, f });
+    Arch::new().dispatch(Output { weights, bias, a, f });
 }
 
 struct Output<'a, T> {
     weights: &'a [T],
+    bias: T,
     a: &'a [T],
     f: &'a mut [T],
 }
@@ -106,20 +132,80 @@ impl<T: Real> WithSimd for Output<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let f = T::registers_mut::<S>(self.f).0;
-        let units = T::registers::<S>(self.a).0.chunks_exact(f.len());
-        for (&weight, a) in self.weights.iter().zip(units) {
-            let weight = T::splat(simd, weight);
-            for (f, &a) in f.iter_mut().zip(a) {
-                *f = T::multiply_add(simd, weight, a, *f);
+        let a = T::registers::<S>(self.a).0;
+        let width = f.len();
+        let (weights, last_weights) = self.weights.as_chunks::<4>();
+        for (column, f) in f.iter_mut().enumerate() {
+            // Four sums side by side: one alone would wait for itself at every step.
+            let zero = T::splat(simd, T::zero());
+            let mut sums = [T::splat(simd, self.bias), zero, zero, zero];
+            let mut at = column;
+            for weights in weights {
+                for (sum, &weight) in sums.iter_mut().zip(weights) {
+                    *sum = T::multiply_add(simd, T::splat(simd, weight), a[at], *sum);
+                    at += width;
+                }
             }
+            for &weight in last_weights {
+                sums[0] = T::multiply_add(simd, T::splat(simd, weight), a[at], sums[0]);
+                at += width;
+            }
+            *f = T::plus(simd, T::plus(simd, sums[0], sums[1]), T::plus(simd, sums[2], sums[3]));
         }
+    }
+}
+
+/// f ← y − f in the first `rows` rows of data and 0 after them.
+pub(super) fn residuals<T: Real>(targets: &[T], f: &mut [T], rows: usize) {
+    Arch::new().dispatch(Residuals { targets, f });
+    f[rows..].fill(T::zero());
+}
+
+struct Residuals<'a, T> {
+    targets: &'a [T],
+    f: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for Residuals<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        for (f, &y) in self.f.iter_mut().zip(self.targets) {
+            *f = y - *f;
+        }
+    }
+}
+
+/// r ← factor · r; returns Σ r² from before and Σ r from after.
+pub(super) fn scale_and_sum<T: Real>(factor: T, r: &mut [T]) -> (T, T) {
+    Arch::new().dispatch(ScaleAndSum { factor, r })
+}
+
+struct ScaleAndSum<'a, T> {
+    factor: T,
+    r: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for ScaleAndSum<'_, T> {
+    type Output = (T, T);
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> (T, T) {
+        let factor = T::splat(simd, self.factor);
+        let (mut squares, mut sums) = (T::splat(simd, T::zero()), T::splat(simd, T::zero()));
+        for r in T::registers_mut::<S>(self.r).0 {
+            squares = T::multiply_add(simd, *r, *r, squares);
+            *r = T::times(simd, factor, *r);
+            sums = T::plus(simd, sums, *r);
+        }
+        (T::sum_of_lanes(simd, squares), T::sum_of_lanes(simd, sums))
     }
 }
 
 /// The output layer backwards: adds Σ δaₖ to ∂/∂wₖ and replaces aₖ by wₖ δ φ′, the derivative with
 /// respect to what the unit was given, whose sum is added to the unit's ∂/∂b.
 pub(super) struct OutputBackward<'a, T> {
-    pub(super) activation: Activation,
     pub(super) delta: &'a [T],
     pub(super) weights: &'a [T],
     pub(super) a: &'a mut [T],
@@ -128,25 +214,26 @@ pub(super) struct OutputBackward<'a, T> {
 }
 
 impl<T: Real> OutputBackward<'_, T> {
-    pub(super) fn run(self) {
-        Arch::new().dispatch(self);
+    pub(super) fn run(self, activation: Activation) {
+        dispatch(activation, self);
     }
 }
 
-impl<T: Real> WithSimd for OutputBackward<'_, T> {
+impl<T: Real, P: Slope> WithSimd for With<P, OutputBackward<'_, T>> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let delta = T::registers::<S>(self.delta).0;
-        let units = T::registers_mut::<S>(self.a).0.chunks_exact_mut(delta.len());
-        let scores = self.weight_score.iter_mut().zip(self.bias_score);
-        for ((a, &weight), (weight_score, bias_score)) in units.zip(self.weights).zip(scores) {
+        let Self(work, _) = self;
+        let delta = T::registers::<S>(work.delta).0;
+        let units = T::registers_mut::<S>(work.a).0.chunks_exact_mut(delta.len());
+        let scores = work.weight_score.iter_mut().zip(work.bias_score);
+        for ((a, &weight), (weight_score, bias_score)) in units.zip(work.weights).zip(scores) {
             let weight = T::splat(simd, weight);
             let (mut products, mut sums) = (T::splat(simd, T::zero()), T::splat(simd, T::zero()));
             for (a, &delta) in a.iter_mut().zip(delta) {
                 products = T::multiply_add(simd, *a, delta, products);
-                *a = times_slope::<T, S>(simd, self.activation, T::times(simd, weight, delta), *a);
+                *a = P::times::<T, S>(simd, T::times(simd, weight, delta), *a);
                 sums = T::plus(simd, sums, *a);
             }
             *weight_score += T::sum_of_lanes(simd, products);
@@ -157,32 +244,32 @@ impl<T: Real> WithSimd for OutputBackward<'_, T> {
 
 /// aₖ ← φ′ · derivativeₖ, whose sum is added to the unit's ∂/∂b.
 pub(super) struct HiddenBackward<'a, T> {
-    pub(super) activation: Activation,
     pub(super) derivative: &'a [T],
     pub(super) a: &'a mut [T],
     pub(super) bias_score: &'a mut [T],
 }
 
 impl<T: Real> HiddenBackward<'_, T> {
-    pub(super) fn run(self) {
-        Arch::new().dispatch(self);
+    pub(super) fn run(self, activation: Activation) {
+        dispatch(activation, self);
     }
 }
 
-impl<T: Real> WithSimd for HiddenBackward<'_, T> {
+impl<T: Real, P: Slope> WithSimd for With<P, HiddenBackward<'_, T>> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let a = T::registers_mut::<S>(self.a).0;
-        let width = a.len() / self.bias_score.len();
-        let derivative = T::registers::<S>(self.derivative).0.chunks_exact(width);
+        let Self(work, _) = self;
+        let a = T::registers_mut::<S>(work.a).0;
+        let width = a.len() / work.bias_score.len();
+        let derivative = T::registers::<S>(work.derivative).0.chunks_exact(width);
         for ((a, derivative), bias_score) in
-            a.chunks_exact_mut(width).zip(derivative).zip(self.bias_score)
+            a.chunks_exact_mut(width).zip(derivative).zip(work.bias_score)
         {
             let mut sums = T::splat(simd, T::zero());
             for (a, &derivative) in a.iter_mut().zip(derivative) {
-                *a = times_slope::<T, S>(simd, self.activation, derivative, *a);
+                *a = P::times::<T, S>(simd, derivative, *a);
                 sums = T::plus(simd, sums, *a);
             }
             *bias_score += T::sum_of_lanes(simd, sums);
