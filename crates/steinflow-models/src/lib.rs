@@ -25,6 +25,7 @@ mod cholesky;
 mod error;
 mod model;
 pub mod network;
+pub mod prediction;
 pub mod regression;
 pub mod toy;
 

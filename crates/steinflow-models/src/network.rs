@@ -7,9 +7,11 @@
 
 mod aligned;
 mod architecture;
+mod block;
 mod pass;
 mod pool;
 mod precision;
+mod predict;
 mod simd;
 mod start;
 
@@ -23,17 +25,11 @@ use steinflow::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use crate::checks::require_shapes;
 use crate::{Describe, Result, Start};
-use aligned::Aligned;
 use architecture::Layout;
+use block::{Block, ROWS_PER_BLOCK};
 use pass::{Network, Tile, Workspace};
 use pool::Pool;
 use precision::AtParticle;
-
-/// Activations of a tile stay in the first caches.
-const ROWS_PER_TILE: usize = 128;
-
-/// Rows that are laid out at once for all particles: bounds the memory of a pass over all data.
-const ROWS_PER_BLOCK: usize = 8 * ROWS_PER_TILE;
 
 /// Squares of larger numbers overflow in `f32`; standardised data is nowhere near.
 const LARGEST: f64 = 1e15;
@@ -68,64 +64,6 @@ pub struct Bnn<T> {
     /// Every particle's Σ (y − f)².
     squares: Pool<Vec<f64>>,
     workspaces: Pool<Workspace<T>>,
-}
-
-/// Rows of data, tile by tile and feature by feature in each.
-#[derive(Clone, Debug)]
-struct Block<T> {
-    inputs: Aligned<T>,
-    targets: Aligned<T>,
-}
-
-impl<T> Default for Block<T> {
-    fn default() -> Self {
-        Self { inputs: Aligned::default(), targets: Aligned::default() }
-    }
-}
-
-impl<T: Real> Block<T> {
-    /// Lays out `count` rows of the data, of which the k-th is `row(k)`.
-    fn gather(
-        &mut self,
-        inputs: &Matrix<T>,
-        targets: &[T],
-        count: usize,
-        row: impl Fn(usize) -> usize,
-    ) {
-        let (width, features) = (pass::width(count), inputs.cols());
-        self.targets.reserve(width);
-        self.inputs.reserve(width * features);
-        let to_targets = self.targets.first_mut(width);
-        for (k, to) in to_targets[..count].iter_mut().enumerate() {
-            *to = targets[row(k)];
-        }
-        to_targets[count..].fill(T::zero());
-        let to_inputs = self.inputs.first_mut(width * features);
-        let tiles = to_inputs.chunks_mut(ROWS_PER_TILE * features);
-        for (first, tile) in (0..count).step_by(ROWS_PER_TILE).zip(tiles) {
-            let width = tile.len() / features;
-            let rows = width.min(count - first);
-            for k in 0..rows {
-                for (j, &x) in inputs.row(row(first + k)).iter().enumerate() {
-                    tile[j * width + k] = x;
-                }
-            }
-            for feature in tile.chunks_exact_mut(width) {
-                feature[rows..].fill(T::zero());
-            }
-        }
-    }
-
-    /// The tiles of the `count` rows laid out last.
-    fn tiles(&self, features: usize, count: usize) -> impl Iterator<Item = Tile<'_, T>> {
-        let width = pass::width(count);
-        let inputs = self.inputs.first(width * features).chunks(ROWS_PER_TILE * features);
-        let targets = self.targets.first(width).chunks(ROWS_PER_TILE);
-        inputs.zip(targets).enumerate().map(move |(i, (inputs, targets))| {
-            let rows = targets.len().min(count - i * ROWS_PER_TILE);
-            Tile { inputs, targets, rows }
-        })
-    }
 }
 
 impl<T: Real> Bnn<T> {
@@ -203,10 +141,7 @@ impl<T: Real> Bnn<T> {
 }
 
 fn require_data(inputs: &Matrix<f64>, targets: &[f64]) -> Result<()> {
-    if inputs.rows() == 0 || inputs.cols() == 0 {
-        let value = format!("{} rows of {} features", inputs.rows(), inputs.cols());
-        return Err(Error::setting("data", value, "give at least 1 row and 1 feature").into());
-    }
+    require_inputs(inputs)?;
     if targets.len() != inputs.rows() {
         return Err(Error::Shape {
             what: "targets",
@@ -215,15 +150,22 @@ fn require_data(inputs: &Matrix<f64>, targets: &[f64]) -> Result<()> {
         }
         .into());
     }
-    let in_range = |x: f64| x.abs() <= LARGEST;
-    if let Some(at) = inputs.as_slice().iter().position(|&x| !in_range(x)) {
+    if let Some(row) = targets.iter().position(|&y| !(y.abs() <= LARGEST)) {
+        let value = format!("{} in row {row}", targets[row]);
+        return Err(Error::setting("targets", value, STANDARDISE).into());
+    }
+    Ok(())
+}
+
+fn require_inputs(inputs: &Matrix<f64>) -> Result<()> {
+    if inputs.rows() == 0 || inputs.cols() == 0 {
+        let value = format!("{} rows of {} features", inputs.rows(), inputs.cols());
+        return Err(Error::setting("inputs", value, "give at least 1 row and 1 feature").into());
+    }
+    if let Some(at) = inputs.as_slice().iter().position(|&x| !(x.abs() <= LARGEST)) {
         let (row, column) = (at / inputs.cols(), at % inputs.cols());
         let value = format!("{} in row {row}, column {column}", inputs.as_slice()[at]);
         return Err(Error::setting("inputs", value, STANDARDISE).into());
-    }
-    if let Some(row) = targets.iter().position(|&y| !in_range(y)) {
-        let value = format!("{} in row {row}", targets[row]);
-        return Err(Error::setting("targets", value, STANDARDISE).into());
     }
     Ok(())
 }

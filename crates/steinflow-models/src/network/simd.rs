@@ -75,7 +75,7 @@ impl<T: Real> WithSimd for Rectify<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         for z in T::registers_mut::<S>(self.0).0 {
-            *z = T::where_positive(simd, *z, *z);
+            *z = T::positive_part(simd, *z);
         }
     }
 }

@@ -5,5 +5,6 @@ mod closed_form;
 mod gradients;
 mod invariance;
 mod naive;
+mod prediction;
 mod start;
 mod support;

@@ -32,6 +32,8 @@ pub trait Lanes: Copy {
     ) -> Self::Vector<S>;
     /// x where a > 0, and 0 elsewhere.
     fn where_positive<S: Simd>(simd: S, a: Self::Vector<S>, x: Self::Vector<S>) -> Self::Vector<S>;
+    /// max(a, 0), and NaN where a is.
+    fn positive_part<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Vector<S>;
     /// The sum of the lanes, in an order that the instruction set fixes.
     fn sum_of_lanes<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
     /// Full registers, and what is left over.
@@ -81,6 +83,11 @@ macro_rules! lanes {
             fn where_positive<S: Simd>(simd: S, a: S::$vector, x: S::$vector) -> S::$vector {
                 let zero = simd.$splat(0.0);
                 simd.$select(simd.$greater(a, zero), x, zero)
+            }
+            #[inline(always)]
+            fn positive_part<S: Simd>(simd: S, a: S::$vector) -> S::$vector {
+                let zero = simd.$splat(0.0);
+                simd.$select(simd.$greater(zero, a), zero, a)
             }
             #[inline(always)]
             fn sum_of_lanes<S: Simd>(simd: S, a: S::$vector) -> Self {
