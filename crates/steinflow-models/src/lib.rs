@@ -24,6 +24,8 @@ mod checks;
 mod cholesky;
 mod error;
 mod model;
+pub mod network;
+pub mod prediction;
 pub mod regression;
 pub mod toy;
 

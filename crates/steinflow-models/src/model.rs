@@ -28,6 +28,13 @@ pub trait Describe: Send + Sync {
     /// Where particles begin unless the user says otherwise.
     fn start(&self) -> Start;
 
+    /// `count` starting points, one a row, for a model whose coordinates need starts of their own;
+    /// `None` where [`Describe::start`] says it all. Point `i` depends on `seed` and `i` alone.
+    fn start_sample(&self, count: usize, seed: u64) -> Option<Matrix<f64>> {
+        let _ = (count, seed);
+        None
+    }
+
     /// The mean and covariance of the normalised density.
     fn exact_moments(&self) -> Option<Moments> {
         None

@@ -5,12 +5,14 @@
 
 mod gemm;
 mod kernel_sums;
+mod lanes;
 mod points;
 mod scratch;
 mod simd;
 
 pub use gemm::Gemm;
 pub(crate) use kernel_sums::kernel_sums_into;
+pub use lanes::Lanes;
 pub use kernel_sums::{KernelSums, kernel_matrix, kernel_sums};
 pub use points::Factor;
 pub(crate) use points::all_squared_distances;
@@ -18,7 +20,7 @@ pub use scratch::{Borrowed, Scratch};
 pub(crate) use simd::{all_finite, squared_distances_to_rows, sum_of_squares, vectorised};
 
 /// What the engine needs of a number. Implemented for `f32` and `f64`.
-pub trait Arithmetic: Gemm {
+pub trait Arithmetic: Gemm + Lanes {
     /// Replaces every x ≥ 0 by exp(−rate·x).
     #[doc(hidden)]
     fn exp_of_negated(values: &mut [Self], rate: Self);

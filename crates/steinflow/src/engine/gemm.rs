@@ -28,6 +28,21 @@ pub trait Gemm: Sized {
     /// `out += a · b` for `a` of `m × k` and `b` of `k × n`.
     #[doc(hidden)]
     fn accumulate_product(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
+
+    /// `out += a · bᵀ` for `a` of `m × k` and `b` of `n × k`.
+    #[doc(hidden)]
+    fn accumulate_product_transposed(
+        a: &[Self],
+        b: &[Self],
+        out: &mut [Self],
+        m: usize,
+        n: usize,
+        k: usize,
+    );
+
+    /// `out = aᵀ · b` for `a` of `k × m` and `b` of `k × n`.
+    #[doc(hidden)]
+    fn transposed_product(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
 }
 
 macro_rules! gemm {
@@ -53,6 +68,30 @@ macro_rules! gemm {
                     MatMut::from_row_major_slice_mut(out, m, n),
                     Accum::Add,
                     MatRef::from_row_major_slice(a, m, k),
+                    MatRef::from_row_major_slice(b, k, n),
+                    1.0,
+                    Par::Seq,
+                );
+            }
+            fn accumulate_product_transposed(
+                a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
+            ) {
+                matmul(
+                    MatMut::from_row_major_slice_mut(out, m, n),
+                    Accum::Add,
+                    MatRef::from_row_major_slice(a, m, k),
+                    MatRef::from_row_major_slice(b, n, k).transpose(),
+                    1.0,
+                    Par::Seq,
+                );
+            }
+            fn transposed_product(
+                a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
+            ) {
+                matmul(
+                    MatMut::from_row_major_slice_mut(out, m, n),
+                    Accum::Replace,
+                    MatRef::from_row_major_slice(a, k, m).transpose(),
                     MatRef::from_row_major_slice(b, k, n),
                     1.0,
                     Par::Seq,

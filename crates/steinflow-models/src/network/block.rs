@@ -1,0 +1,70 @@
+//! Rows of data laid out for the passes: tile by tile, and feature by feature in each.
+
+use steinflow::{Matrix, Real};
+
+use super::aligned::Aligned;
+use super::pass::{Tile, width};
+
+/// Activations of a tile stay in the first caches.
+const ROWS_PER_TILE: usize = 128;
+
+/// Rows that are laid out at once for all particles: bounds the memory of a pass over all data.
+pub(super) const ROWS_PER_BLOCK: usize = 8 * ROWS_PER_TILE;
+
+/// Rows of data, tile by tile and feature by feature in each.
+#[derive(Clone, Debug)]
+pub(super) struct Block<T> {
+    inputs: Aligned<T>,
+    targets: Aligned<T>,
+}
+
+impl<T> Default for Block<T> {
+    fn default() -> Self {
+        Self { inputs: Aligned::default(), targets: Aligned::default() }
+    }
+}
+
+impl<T: Real> Block<T> {
+    /// Lays out `count` rows of the data, of which the k-th is `row(k)`.
+    pub(super) fn gather(
+        &mut self,
+        inputs: &Matrix<T>,
+        targets: &[T],
+        count: usize,
+        row: impl Fn(usize) -> usize,
+    ) {
+        let (width, features) = (width(count), inputs.cols());
+        self.targets.reserve(width);
+        self.inputs.reserve(width * features);
+        let to_targets = self.targets.first_mut(width);
+        for (k, to) in to_targets[..count].iter_mut().enumerate() {
+            *to = targets[row(k)];
+        }
+        to_targets[count..].fill(T::zero());
+        let to_inputs = self.inputs.first_mut(width * features);
+        let tiles = to_inputs.chunks_mut(ROWS_PER_TILE * features);
+        for (first, tile) in (0..count).step_by(ROWS_PER_TILE).zip(tiles) {
+            let width = tile.len() / features;
+            let rows = width.min(count - first);
+            for k in 0..rows {
+                for (j, &x) in inputs.row(row(first + k)).iter().enumerate() {
+                    tile[j * width + k] = x;
+                }
+            }
+            for feature in tile.chunks_exact_mut(width) {
+                feature[rows..].fill(T::zero());
+            }
+        }
+    }
+
+    /// The tiles of the `count` rows laid out last.
+    pub(super) fn tiles(&self, features: usize, count: usize) -> impl Iterator<Item = Tile<'_, T>> {
+        let width = width(count);
+        let inputs = self.inputs.first(width * features).chunks(ROWS_PER_TILE * features);
+        let targets = self.targets.first(width).chunks(ROWS_PER_TILE);
+        inputs.zip(targets).enumerate().map(move |(i, (inputs, targets))| {
+            let rows = targets.len().min(count - i * ROWS_PER_TILE);
+            Tile { inputs, targets, rows }
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! One particle on one tile of data, forwards and backwards:
+//! δ_L = cγ(y − f), δ_{l−1} = W_lᵀδ_l ⊙ φ′, ∂/∂W_l = δ_l a_{l−1}ᵀ, ∂/∂b_l = Σ δ_l.
+//!
+//! Everything is stored unit by unit (`units × rows of data`), so that a loop over the data is a loop
+//! over neighbours in memory.
+
+use steinflow::Real;
+
+use super::aligned::Aligned;
+use super::architecture::{Layer, Layout};
+use super::{Activation, simd};
+
+/// A few rows of data, feature by feature.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tile<'a, T> {
+    /// `features × width`, where the width is a multiple of [`LANES`](simd::LANES); zeros after the
+    /// last row.
+    pub(super) inputs: &'a [T],
+    /// As many as the tile is wide.
+    pub(super) targets: &'a [T],
+    pub(super) rows: usize,
+}
+
+/// The room that `rows` rows of data take.
+pub(super) fn width(rows: usize) -> usize {
+    rows.next_multiple_of(simd::LANES)
+}
+
+/// The shape of the network that a pass is made for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Network<'a> {
+    pub(super) layout: &'a Layout,
+    pub(super) activation: Activation,
+}
+
+/// What one pass needs besides θ and the data.
+#[derive(Clone, Debug)]
+pub(super) struct Workspace<T> {
+    /// a_l of every hidden layer, then δ_l in its place.
+    hidden: Vec<Aligned<T>>,
+    derivative: Aligned<T>,
+    output: Aligned<T>,
+}
+
+impl<T> Default for Workspace<T> {
+    fn default() -> Self {
+        let (derivative, output) = (Aligned::default(), Aligned::default());
+        Self { hidden: Vec::new(), derivative, output }
+    }
+}
+
+impl<T: Real> Workspace<T> {
+    fn prepare(&mut self, layout: &Layout, width: usize) {
+        self.hidden.resize_with(layout.hidden.len(), Aligned::default);
+        for (buffer, layer) in self.hidden.iter_mut().zip(&layout.hidden) {
+            buffer.reserve(layer.outputs * width);
+            self.derivative.reserve(layer.outputs * width);
+        }
+        self.output.reserve(width);
+    }
+
+    /// f(x) for all columns of `inputs`, a matrix of `features × width`.
+    pub(super) fn forward(
+        &mut self,
+        network: Network<'_>,
+        theta: &[T],
+        inputs: &[T],
+        width: usize,
+    ) -> &mut [T] {
+        let layout = network.layout;
+        self.prepare(layout, width);
+        for (l, layer) in layout.hidden.iter().enumerate() {
+            let (before, here) = self.hidden.split_at_mut(l);
+            let before = before.last().map_or(inputs, |a| a.first(layer.inputs * width));
+            let here = here[0].first_mut(layer.outputs * width);
+            let (weights, biases) = layer.of(theta);
+            for (z, &bias) in here.chunks_exact_mut(width).zip(biases) {
+                z.fill(bias);
+            }
+            T::accumulate_product(weights, before, here, layer.outputs, width, layer.inputs);
+            let scratch = self.derivative.first_mut(here.len());
+            simd::activate(network.activation, here, scratch);
+        }
+        let last = self.hidden.last().map_or(inputs, |a| a.first(layout.output.inputs * width));
+        let (weights, biases) = layout.output.of(theta);
+        let f = self.output.first_mut(width);
+        simd::output(weights, biases[0], last, f);
+        f
+    }
+
+    /// Adds c ∂(−½γ Σ (y − f)²)/∂w to `score`, for `factor` = cγ, and returns Σ (y − f)².
+    pub(super) fn add_score(
+        &mut self,
+        network: Network<'_>,
+        theta: &[T],
+        tile: Tile<'_, T>,
+        factor: T,
+        score: &mut [T],
+    ) -> T {
+        let Network { layout, activation } = network;
+        let width = tile.targets.len();
+        let f = self.forward(network, theta, tile.inputs, width);
+        simd::residuals(tile.targets, f, tile.rows);
+        let (squares, sum) = simd::scale_and_sum(factor, f);
+        let delta = self.output.first(width);
+
+        let (weights, _) = layout.output.of(theta);
+        let (below, above) = layout.split_output(score);
+        let (weight_score, bias_score) = above.split_at_mut(layout.output.inputs);
+        bias_score[0] += sum;
+        if let Some((last, a)) = layout.hidden.last().zip(self.hidden.last_mut()) {
+            let a = a.first_mut(last.outputs * width);
+            let bias_score = last.of_mut(below).1;
+            simd::OutputBackward { delta, weights, a, weight_score, bias_score }.run(activation);
+        } else {
+            let features = layout.output.inputs;
+            T::accumulate_product_transposed(delta, tile.inputs, weight_score, 1, features, width);
+        }
+
+        for (l, layer) in layout.hidden.iter().enumerate().rev() {
+            let Layer { inputs, outputs, .. } = *layer;
+            let (before, here) = self.hidden.split_at_mut(l);
+            let delta = here[0].first(outputs * width);
+            let a = before.last().map_or(tile.inputs, |a| a.first(inputs * width));
+            let weight_score = layer.of_mut(score).0;
+            T::accumulate_product_transposed(delta, a, weight_score, outputs, inputs, width);
+            if let Some(a) = before.last_mut() {
+                let derivative = self.derivative.first_mut(inputs * width);
+                let (weights, _) = layer.of(theta);
+                T::transposed_product(weights, delta, derivative, inputs, width, outputs);
+                let bias_score = layout.hidden[l - 1].of_mut(score).1;
+                let a = a.first_mut(inputs * width);
+                simd::HiddenBackward { derivative, a, bias_score }.run(activation);
+            }
+        }
+        squares
+    }
+}

@@ -1,0 +1,10 @@
+//! The Bayesian neural network and its predictions against independent answers.
+
+mod bad_input;
+mod closed_form;
+mod gradients;
+mod invariance;
+mod naive;
+mod prediction;
+mod start;
+mod support;
