@@ -34,7 +34,7 @@ mod table_error;
 mod text;
 mod year;
 
-pub use data_set::{Archive, DataSet, Layout, Splits};
+pub use data_set::{Archive, DataSet, Fingerprint, Layout, Splits};
 pub use data_set_error::DataSetError;
 pub use digest::content_sha256;
 pub use folders::{DATA_FOLDER_VARIABLE, cache_folder, search_folders};

@@ -25,10 +25,20 @@ pub struct DataSet {
     pub page: &'static str,
     /// How it is split in the literature.
     pub splits: Splits,
-    /// SHA-256 of its numbers as [`content_sha256`](super::content_sha256) takes it, where known.
-    pub content_sha256: Option<&'static str>,
-    /// Where it can be fetched; `None` for the set that is built in.
-    pub archive: Option<Archive>,
+    /// By what it is told from any other table.
+    pub fingerprint: Fingerprint,
+    /// Where it can be fetched, in the order to try; nowhere for the set that is built in.
+    pub archives: &'static [Archive],
+}
+
+/// SHA-256 in lower-case hexadecimal, of what a data set cannot be without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fingerprint {
+    /// Its numbers, as [`content_sha256`](super::content_sha256) takes them: archives write the same
+    /// number in different ways.
+    Numbers(&'static str),
+    /// The bytes of its file, which is kept as it is published.
+    File(&'static str),
 }
 
 /// How a data set is split into training and test rows in the literature.
@@ -45,7 +55,7 @@ pub enum Splits {
 pub struct Archive {
     /// Its address.
     pub url: &'static str,
-    /// SHA-256 of its bytes, where known.
+    /// SHA-256 of its bytes, where known; the fingerprint is checked in any case.
     pub sha256: Option<&'static str>,
     /// The file inside, where it is a zip archive: its name without folders.
     pub member: Option<&'static str>,
@@ -72,13 +82,9 @@ pub enum Layout {
     },
     /// Attribute-relation file format: comma-separated rows below `@data`.
     Arff,
-    /// Excel, either format, with a header row. Where several sheets hold the rows in different
-    /// order, the one with the content that is known.
-    Sheet {
-        /// Decimals that features and target are rounded to, where the cells hold more digits than
-        /// the benchmark's copy.
-        decimals: Option<(u8, u8)>,
-    },
+    /// Excel (`.xlsx`), with a header row. Where several sheets hold the rows in different orders, the
+    /// one with the fingerprint.
+    Sheet,
 }
 
 impl DataSet {
@@ -89,13 +95,17 @@ impl DataSet {
 
     /// Names that its file may have, the most usual first; none for the set that is built in.
     pub fn file_names(&self) -> Vec<String> {
-        match self.archive {
-            None => Vec::new(),
-            // The user's own copy of a file that is too large to convert.
-            Some(Archive { layout: Layout::Headerless, member: Some(member), .. }) => {
-                vec![member.to_owned()]
+        match self.fingerprint {
+            _ if self.archives.is_empty() => Vec::new(),
+            Fingerprint::File(_) => self
+                .archives
+                .iter()
+                .filter_map(|archive| archive.member)
+                .map(str::to_owned)
+                .collect(),
+            Fingerprint::Numbers(_) => {
+                vec![format!("{}.csv.gz", self.name), format!("{}.csv", self.name)]
             }
-            Some(_) => vec![format!("{}.csv.gz", self.name), format!("{}.csv", self.name)],
         }
     }
 

@@ -52,32 +52,20 @@ pub enum DataSetError {
 
     /// A file of other numbers, or of the same in another order.
     #[error(
-        "{} is not the data set `{name}`, or its rows are in another order: the SHA-256 of its numbers \
-         is {found}, expected {expected}; {REMEDY}", .file.display()
+        "{} is not the data set `{name}`, or its rows are in another order: the SHA-256 of {what} is \
+         {found}, expected {expected}; {REMEDY}", .file.display()
     )]
     OtherContent {
         /// The data set.
         name: &'static str,
         /// The file.
         file: PathBuf,
+        /// What the fingerprint is of: `its numbers` or `the file`.
+        what: &'static str,
         /// Its fingerprint.
         found: String,
         /// That of the data set.
         expected: &'static str,
-    },
-
-    /// A target that cannot be the year of a song in the data set `year`.
-    #[error(
-        "{}, line {line}: the year {value} is not a whole number from 1922 to 2011, so this is not the \
-         data set `year`; {REMEDY}", .file.display()
-    )]
-    NotAYear {
-        /// The file.
-        file: PathBuf,
-        /// The line, counted from 1.
-        line: u64,
-        /// What stands there.
-        value: f64,
     },
 }
 

@@ -17,8 +17,13 @@ pub fn content_sha256(values: &Matrix<f64>) -> String {
             hasher.update((value + 0.0).to_le_bytes());
         }
     }
+    hexadecimal(&hasher.finalize())
+}
+
+/// Bytes, two digits each.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     let mut text = String::new();
-    for byte in hasher.finalize() {
+    for byte in bytes {
         // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
     }

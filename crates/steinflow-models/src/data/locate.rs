@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::registry::PENGUINS_CSV;
 use super::{
-    DataSet, DataSetError, Layout, Split, Table, content_sha256, data_set, search_folders, year,
+    DataSet, DataSetError, Fingerprint, Split, Table, content_sha256, data_set, search_folders,
+    year,
 };
 use crate::Result;
 
@@ -28,7 +29,7 @@ pub struct Located {
 /// `steinflow data fetch` fills.
 pub fn find(name: &str, data_dir: Option<&Path>) -> Result<Located> {
     let set = data_set(name)?;
-    if set.archive.is_none() {
+    if set.archives.is_empty() {
         return Ok(Located { set, place: Place::BuiltIn });
     }
     let folders = search_folders(data_dir);
@@ -54,14 +55,22 @@ impl Located {
         &self.place
     }
 
+    /// Its file; none for the set that is built in.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.place {
+            Place::BuiltIn => None,
+            Place::File(file) => Some(file),
+        }
+    }
+
     /// Its table, the target last. A file of other content is an error: numbers under a benchmark's
     /// name are that benchmark's.
     pub fn table(&self) -> Result<Table> {
         let table = match &self.place {
             Place::BuiltIn => Table::from_reader(PENGUINS_CSV.as_bytes(), "penguins.csv")?,
-            Place::File(file) => match self.set.archive.map(|archive| archive.layout) {
-                Some(Layout::Headerless) => year::read(file, self.set)?,
-                _ => Table::read(file)?,
+            Place::File(file) => match self.set.fingerprint {
+                Fingerprint::File(expected) => year::read(file, self.set, expected)?,
+                Fingerprint::Numbers(_) => Table::read(file)?,
             },
         };
         self.set.check(&table)?;
@@ -79,8 +88,7 @@ impl Located {
 
     /// The file that [`Self::split`] reads, if there is one.
     pub fn split_file(&self) -> Option<PathBuf> {
-        let Place::File(file) = &self.place else { return None };
-        let folder = file.parent()?.join("splits");
+        let folder = self.file()?.parent()?.join("splits");
         ["txt.gz", "txt"]
             .into_iter()
             .map(|ending| folder.join(format!("{}.{ending}", self.set.name)))
@@ -89,7 +97,8 @@ impl Located {
 }
 
 impl DataSet {
-    /// Whether `table` is this data set: columns, rows and, where it is known, the fingerprint.
+    /// Whether `table` is this data set: columns, rows and the [fingerprint](Fingerprint::Numbers) of
+    /// its numbers.
     pub fn check(&self, table: &Table) -> Result<(), DataSetError> {
         let (name, file) = (self.name, table.file().to_owned());
         let expected = self.columns();
@@ -101,10 +110,12 @@ impl DataSet {
         if found != expected {
             return Err(DataSetError::OtherRows { name, file, found, expected });
         }
-        if let Some(expected) = self.content_sha256 {
+        // The fingerprint of a file is taken while it is read.
+        if let Fingerprint::Numbers(expected) = self.fingerprint {
             let found = content_sha256(table.values());
             if found != expected {
-                return Err(DataSetError::OtherContent { name, file, found, expected });
+                let what = "its numbers";
+                return Err(DataSetError::OtherContent { name, file, what, found, expected });
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The data sets that have a name: eight of the usual benchmark, and the one that is built in.
 
-use super::{Archive, DataSet, Layout, Splits};
+use super::{Archive, DataSet, Fingerprint, Layout, Splits};
 use crate::Result;
 
 /// The set that is built in; its folder says where it comes from.
@@ -41,8 +41,10 @@ const DATA_SETS: [DataSet; 9] = [
                    data, R package, doi:10.5281/zenodo.3960218",
         page: "https://allisonhorst.github.io/palmerpenguins",
         splits: Splits::Standard(20),
-        content_sha256: Some("c983a18dc498393fc530de6a95a31983cd5f9677f5a5864d06fcc13235ff085c"),
-        archive: None,
+        fingerprint: Fingerprint::Numbers(
+            "c983a18dc498393fc530de6a95a31983cd5f9677f5a5864d06fcc13235ff085c",
+        ),
+        archives: &[],
     },
     DataSet {
         name: "boston",
@@ -59,15 +61,27 @@ const DATA_SETS: [DataSet; 9] = [
                    Journal of Environmental Economics and Management 5",
         page: "http://lib.stat.cmu.edu/datasets/boston",
         splits: Splits::Standard(20),
-        content_sha256: Some("832e894115c56dd24ec63848d4a3d9bd921d268d0be1bee2a8f4ee5ea318f5f7"),
-        archive: Some(Archive {
-            url: "http://lib.stat.cmu.edu/datasets/boston",
-            sha256: None,
-            member: None,
-            layout: Layout::Spaced { prose: 22 },
-            columns: 14,
-            target: 13,
-        }),
+        fingerprint: Fingerprint::Numbers(
+            "832e894115c56dd24ec63848d4a3d9bd921d268d0be1bee2a8f4ee5ea318f5f7",
+        ),
+        archives: &[
+            Archive {
+                url: "http://lib.stat.cmu.edu/datasets/boston",
+                sha256: None,
+                member: None,
+                layout: Layout::Spaced { prose: 22 },
+                columns: 14,
+                target: 13,
+            },
+            Archive {
+                url: "https://archive.ics.uci.edu/ml/machine-learning-databases/housing/housing.data",
+                sha256: None,
+                member: None,
+                layout: Layout::Spaced { prose: 0 },
+                columns: 14,
+                target: 13,
+            },
+        ],
     },
     DataSet {
         name: "concrete",
@@ -90,15 +104,18 @@ const DATA_SETS: [DataSet; 9] = [
                    networks, Cement and Concrete Research 28",
         page: "https://archive.ics.uci.edu/dataset/165/concrete+compressive+strength",
         splits: Splits::Standard(20),
-        content_sha256: Some("d0e2d2f0f50277624d7d00b98c4e8b66465e8d5f2f51738500552b8b10a4689b"),
-        archive: Some(Archive {
-            url: "https://archive.ics.uci.edu/static/public/165/concrete+compressive+strength.zip",
+        fingerprint: Fingerprint::Numbers(
+            "d0e2d2f0f50277624d7d00b98c4e8b66465e8d5f2f51738500552b8b10a4689b",
+        ),
+        archives: &[Archive {
+            // The spreadsheet in UCI's zip archive has digits that the benchmark's copy lacks.
+            url: "https://archive.ics.uci.edu/static/public/165/data.csv",
             sha256: None,
-            member: Some("Concrete_Data.xls"),
-            layout: Layout::Sheet { decimals: Some((1, 2)) },
+            member: None,
+            layout: Layout::Csv,
             columns: 9,
             target: 8,
-        }),
+        }],
     },
     DataSet {
         name: "energy",
@@ -121,15 +138,17 @@ const DATA_SETS: [DataSet; 9] = [
                    residential buildings using statistical machine learning tools, Energy and Buildings 49",
         page: "https://archive.ics.uci.edu/dataset/242/energy+efficiency",
         splits: Splits::Standard(20),
-        content_sha256: Some("3563209cb65c108b72e6ee45f56f12e53c3f346f10b6b30a79ec5b7c0a0a1dd9"),
-        archive: Some(Archive {
+        fingerprint: Fingerprint::Numbers(
+            "3563209cb65c108b72e6ee45f56f12e53c3f346f10b6b30a79ec5b7c0a0a1dd9",
+        ),
+        archives: &[Archive {
             url: "https://archive.ics.uci.edu/static/public/242/energy+efficiency.zip",
             sha256: None,
             member: Some("ENB2012_data.xlsx"),
-            layout: Layout::Sheet { decimals: None },
+            layout: Layout::Sheet,
             columns: 10,
             target: 8,
-        }),
+        }],
     },
     DataSet {
         name: "kin8nm",
@@ -142,15 +161,17 @@ const DATA_SETS: [DataSet; 9] = [
         citation: "Ghahramani (1996), The kin datasets, DELVE archive, University of Toronto",
         page: "https://www.openml.org/d/189",
         splits: Splits::Standard(20),
-        content_sha256: Some("7fad37438fc1228ed099177766b084fb5577bf7457d7a6460f8d0389b21681ab"),
-        archive: Some(Archive {
+        fingerprint: Fingerprint::Numbers(
+            "7fad37438fc1228ed099177766b084fb5577bf7457d7a6460f8d0389b21681ab",
+        ),
+        archives: &[Archive {
             url: "https://www.openml.org/data/download/3626/dataset_2175_kin8nm.arff",
             sha256: None,
             member: None,
             layout: Layout::Arff,
             columns: 9,
             target: 8,
-        }),
+        }],
     },
     DataSet {
         name: "power",
@@ -165,15 +186,27 @@ const DATA_SETS: [DataSet; 9] = [
                    Electrical Power & Energy Systems 60",
         page: "https://archive.ics.uci.edu/dataset/294/combined+cycle+power+plant",
         splits: Splits::Standard(20),
-        content_sha256: Some("d3c75624ea5df1256c9b8e81560e1f9381014565c5f558d3293831fa521b82e9"),
-        archive: Some(Archive {
-            url: "https://archive.ics.uci.edu/static/public/294/combined+cycle+power+plant.zip",
-            sha256: None,
-            member: Some("Folds5x2_pp.xlsx"),
-            layout: Layout::Sheet { decimals: None },
-            columns: 5,
-            target: 4,
-        }),
+        fingerprint: Fingerprint::Numbers(
+            "d3c75624ea5df1256c9b8e81560e1f9381014565c5f558d3293831fa521b82e9",
+        ),
+        archives: &[
+            Archive {
+                url: "https://archive.ics.uci.edu/static/public/294/combined+cycle+power+plant.zip",
+                sha256: None,
+                member: Some("Folds5x2_pp.xlsx"),
+                layout: Layout::Sheet,
+                columns: 5,
+                target: 4,
+            },
+            Archive {
+                url: "https://archive.ics.uci.edu/static/public/294/data.csv",
+                sha256: None,
+                member: None,
+                layout: Layout::Csv,
+                columns: 5,
+                target: 4,
+            },
+        ],
     },
     DataSet {
         name: "yacht",
@@ -194,15 +227,17 @@ const DATA_SETS: [DataSet; 9] = [
                    systematic yacht hull series, International Shipbuilding Progress 28",
         page: "https://archive.ics.uci.edu/dataset/243/yacht+hydrodynamics",
         splits: Splits::Standard(20),
-        content_sha256: Some("ec08588637fd93582116a1ead33f0c1e787dae755168073608e030e5282a3f4e"),
-        archive: Some(Archive {
+        fingerprint: Fingerprint::Numbers(
+            "ec08588637fd93582116a1ead33f0c1e787dae755168073608e030e5282a3f4e",
+        ),
+        archives: &[Archive {
             url: "https://archive.ics.uci.edu/static/public/243/yacht+hydrodynamics.zip",
             sha256: None,
             member: Some("yacht_hydrodynamics.data"),
             layout: Layout::Spaced { prose: 0 },
             columns: 7,
             target: 6,
-        }),
+        }],
     },
     DataSet {
         name: "protein",
@@ -216,15 +251,17 @@ const DATA_SETS: [DataSet; 9] = [
                    Learning Repository",
         page: "https://archive.ics.uci.edu/dataset/265/physicochemical+properties+of+protein+tertiary+structure",
         splits: Splits::Standard(5),
-        content_sha256: Some("19667c545027b658fa8b2fa3620154e7046b3d263df1ec263514676eb3585096"),
-        archive: Some(Archive {
+        fingerprint: Fingerprint::Numbers(
+            "19667c545027b658fa8b2fa3620154e7046b3d263df1ec263514676eb3585096",
+        ),
+        archives: &[Archive {
             url: "https://archive.ics.uci.edu/static/public/265/physicochemical+properties+of+protein+tertiary+structure.zip",
             sha256: None,
             member: Some("CASP.csv"),
             layout: Layout::Csv,
             columns: 10,
             target: 0,
-        }),
+        }],
     },
     DataSet {
         name: "year",
@@ -237,15 +274,17 @@ const DATA_SETS: [DataSet; 9] = [
         citation: "Bertin-Mahieux, Ellis, Whitman and Lamere (2011), The Million Song Dataset, ISMIR",
         page: "https://archive.ics.uci.edu/dataset/203/yearpredictionmsd",
         splits: Splits::FirstRows(463_715),
-        content_sha256: None,
-        archive: Some(Archive {
+        fingerprint: Fingerprint::File(
+            "4b6f8e50235b359e01689ae7fb33ad0f89677e9a15f25f3d6259327a6bb927bb",
+        ),
+        archives: &[Archive {
             url: "https://archive.ics.uci.edu/static/public/203/yearpredictionmsd.zip",
-            sha256: None,
+            sha256: Some("06f801af323bb7798e800583acce4ea1ed2697ac12c23f4424aea0a7a3d09e11"),
             member: Some("YearPredictionMSD.txt"),
             layout: Layout::Headerless,
             columns: 91,
             target: 0,
-        }),
+        }],
     },
 ];
 
