@@ -13,6 +13,7 @@ Examples:
   steinflow sample gaussian --dim 10 --method sghmc-stein --eta 0.01 --alpha 0.1
   steinflow sample logistic-regression --data patients.csv --target outcome
   steinflow sample --config runs/tri-crescent-sgrhmc-stein-1/config.toml --seed 7
+  steinflow data fetch yacht
   steinflow methods";
 
 /// Draw samples from a density known up to a constant, with deterministic interacting particles.
@@ -31,6 +32,8 @@ pub enum Command {
     Sample(Box<SampleArguments>),
     /// Make a table of the project's experiments again.
     Reproduce(ReproduceArguments),
+    /// List, describe and fetch the regression data sets that have a name.
+    Data(DataArguments),
     /// List the samplers: name, formula, settings, reference.
     Methods(ListArguments),
     /// List the models: name, density, reference.
@@ -62,6 +65,49 @@ pub struct ReproduceArguments {
 pub enum Experiment {
     /// How much of the variance of N(0, I) each method keeps, by dimension.
     Collapse,
+}
+
+#[derive(Args, Debug)]
+pub struct DataArguments {
+    #[command(subcommand)]
+    pub command: DataCommand,
+    /// Look here before $STEINFLOW_DATA and the cache, and fetch to here.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DataCommand {
+    /// The sets: rows, features, target, licence, and where each is on this computer.
+    List(ListArguments),
+    /// One set: columns, target, splits, citation.
+    Show(ShowArguments),
+    /// Download a set from its publisher, check it, and keep it.
+    Fetch(FetchArguments),
+}
+
+#[derive(Args, Debug)]
+pub struct ShowArguments {
+    /// A name of `steinflow data list`.
+    pub name: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct FetchArguments {
+    /// A name of `steinflow data list`.
+    pub name: String,
+    /// Another address, or a file that is already here: the publisher's, or NAME.csv.
+    #[arg(long, value_name = "URL|FILE")]
+    pub from: Option<String>,
+    /// Fetch even if the set is here.
+    #[arg(long)]
+    pub force: bool,
+    /// No progress bar.
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 #[derive(Args, Debug)]

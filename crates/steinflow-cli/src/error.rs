@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::data::FetchError;
+
 /// Anything that ends the command early.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -11,6 +13,8 @@ pub enum Error {
     Model(#[from] steinflow_models::Error),
     #[error(transparent)]
     Output(#[from] steinflow_io::Error),
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
     /// A setting that the chosen method or model does not have.
     #[error("--{option} does not fit {what}: {remedy}")]
     DoesNotFit { option: &'static str, what: String, remedy: String },
@@ -38,6 +42,7 @@ impl Error {
             Self::Library(error) => error.is_usage(),
             Self::Model(error) => error.is_usage(),
             Self::Output(error) => error.is_usage(),
+            Self::Fetch(error) => error.is_usage(),
             Self::DoesNotFit { .. }
             | Self::ConfigUnreadable { .. }
             | Self::ConfigWrong { .. }

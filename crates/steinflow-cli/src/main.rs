@@ -4,6 +4,7 @@ mod args;
 mod catalogues;
 mod config;
 mod curvature;
+mod data;
 mod error;
 mod files;
 mod progress;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let done = match arguments.command.unwrap_or_default() {
         Command::Sample(arguments) => sample::command(&arguments),
         Command::Reproduce(arguments) => reproduce::command(&arguments),
+        Command::Data(arguments) => data::command(&arguments),
         Command::Methods(arguments) => catalogues::methods(arguments.json),
         Command::Models(arguments) => catalogues::models(arguments.json),
     };

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use steinflow::Real;
 
-use crate::regression::{
-    DEFAULT_NOISE_SD, DEFAULT_PRIOR_SD, LinearRegression, LogisticRegression, Table,
-};
+use crate::data::Table;
+use crate::regression::{DEFAULT_NOISE_SD, DEFAULT_PRIOR_SD, LinearRegression, LogisticRegression};
 use crate::toy::{
     Banana, Crescent, Funnel, Gaussian, GaussianMixture, Isotropic, Ring, TriCrescent,
 };

@@ -1,6 +1,6 @@
 //! What can be wrong with a request for a model: every error names the value and the remedy.
 
-use crate::regression::TableError;
+use crate::data::{DataSetError, SplitError, TableError};
 
 /// Result of anything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -16,6 +16,14 @@ pub enum Error {
     /// A data file that cannot be used.
     #[error(transparent)]
     Table(#[from] TableError),
+
+    /// A train/test split that cannot be used.
+    #[error(transparent)]
+    Split(#[from] SplitError),
+
+    /// A named data set that is not here, or is not what its name says.
+    #[error(transparent)]
+    DataSet(#[from] DataSetError),
 
     /// A model that needs data was asked for without.
     #[error("the model `{model}` needs data: give a CSV file with a header row (`--data FILE`)")]

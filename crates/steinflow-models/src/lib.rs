@@ -1,5 +1,5 @@
-//! Targets that ship with Steinflow: toy densities whose answers are known exactly, and Bayesian
-//! regressions on a CSV file.
+//! Targets that ship with Steinflow: toy densities whose answers are known exactly, Bayesian
+//! regressions on a CSV file, and the [data] they read.
 //!
 //! A model is a [`steinflow::LogDensity`] that also describes itself ([`Describe`]): the names of
 //! its parameters, where particles start, and, where there is a closed form, its moments, exact
@@ -22,6 +22,7 @@
 mod catalogue;
 mod checks;
 mod cholesky;
+pub mod data;
 mod error;
 mod model;
 pub mod network;
@@ -30,6 +31,6 @@ pub mod regression;
 pub mod toy;
 
 pub use catalogue::{ModelInfo, ModelSpec, build, catalogue};
+pub use data::TableError;
 pub use error::{Error, Result};
 pub use model::{Describe, Model, Moments, Parts, Start};
-pub use regression::TableError;

@@ -12,14 +12,14 @@ use rayon::prelude::*;
 use steinflow::{Error, Matrix};
 
 use crate::Result;
-use crate::regression::Scaling;
+use crate::data::Scaling;
 
 /// A Gaussian mixture for every row of test data.
 ///
 /// ```
 /// use steinflow::Matrix;
 /// use steinflow_models::prediction::Predictive;
-/// use steinflow_models::regression::Scaling;
+/// use steinflow_models::data::Scaling;
 ///
 /// // Two particles, three rows; the target was standardised by its mean 100 and deviation 10.
 /// let means = Matrix::from_vec(vec![-1.0, 0.0, 1.1, -0.8, 0.2, 0.9], 2, 3).expect("2 × 3");

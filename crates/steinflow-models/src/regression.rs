@@ -8,14 +8,10 @@ mod design;
 mod linear;
 mod logistic;
 mod predictor;
-mod table;
-mod table_error;
 
-pub use design::{Design, Scaling};
+pub use design::Design;
 pub use linear::LinearRegression;
 pub use logistic::LogisticRegression;
-pub use table::Table;
-pub use table_error::TableError;
 
 /// The prior standard deviation s of every coefficient unless the user says otherwise.
 pub const DEFAULT_PRIOR_SD: f64 = 2.5;

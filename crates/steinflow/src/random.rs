@@ -24,6 +24,8 @@ pub enum Purpose {
     Bandwidth = 5,
     /// Exact samples from a target.
     Exact = 6,
+    /// Rows to test on.
+    Split = 7,
 }
 
 /// The generator of one draw: the same address always gives the same numbers.

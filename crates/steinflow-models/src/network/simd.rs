@@ -61,7 +61,7 @@ pub(super) fn activate<T: Real>(activation: Activation, z: &mut [T], scratch: &m
             // tanh z = ±(1 − e)/(1 + e) with e = exp(−2|z|): exact to rounding in absolute terms.
             let decay = &mut scratch[..z.len()];
             Arch::new().dispatch(TwiceMagnitude { z, out: decay });
-            T::exp_of_negated(decay);
+            T::exp_of_negated(decay, T::one());
             Arch::new().dispatch(TanhFromDecay { z, decay });
         }
     }

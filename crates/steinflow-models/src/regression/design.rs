@@ -2,31 +2,10 @@
 
 use steinflow::Matrix;
 
-use super::{Table, TableError};
+use crate::data::{Scaling, Table, TableError};
 
 /// The parameter that no column stands for.
 const INTERCEPT: &str = "intercept";
-
-/// How a column was standardised: `(x − mean) / sd`, with sd² the mean squared deviation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scaling {
-    /// Subtracted.
-    pub mean: f64,
-    /// Divided by.
-    pub sd: f64,
-}
-
-impl Scaling {
-    /// From the column's own units to standard ones.
-    pub fn standardise(&self, value: f64) -> f64 {
-        (value - self.mean) / self.sd
-    }
-
-    /// From standard units back to the column's own.
-    pub fn restore(&self, value: f64) -> f64 {
-        self.mean + self.sd * value
-    }
-}
 
 /// A table, split into a target column and standardised features.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +22,8 @@ impl Design {
     /// Predicts column `target` (the last one when `None`) from all others.
     ///
     /// ```
-    /// use steinflow_models::regression::{Design, Table};
+    /// use steinflow_models::data::Table;
+    /// use steinflow_models::regression::Design;
     /// let table = Table::from_reader("size,price\n1,7\n3,8\n".as_bytes(), "houses.csv")?;
     /// let design = Design::new(&table, None)?;
     /// assert_eq!(design.parameter_names(), ["intercept", "size"]);
@@ -69,7 +49,7 @@ impl Design {
             names.push(column);
         }
         let scalings =
-            features.iter().map(|&column| scaling(table, column)).collect::<Result<Vec<_>, _>>()?;
+            features.iter().map(|&column| table.scaling(column)).collect::<Result<Vec<_>, _>>()?;
         let values = table.values();
         let rows = Matrix::from_fn(values.rows(), names.len(), |i, j| match j {
             0 => 1.0,
@@ -103,25 +83,4 @@ impl Design {
     pub fn scalings(&self) -> &[Scaling] {
         &self.scalings
     }
-}
-
-/// The mean and standard deviation of a column.
-pub(super) fn scaling(table: &Table, column: usize) -> Result<Scaling, TableError> {
-    let values = table.values();
-    let entries = || (0..values.rows()).map(|i| values.row(i)[column]);
-    let count = values.rows() as f64;
-    let first = values.row(0)[column];
-    let name = || (table.file().to_owned(), table.columns()[column].clone());
-    if entries().all(|x| x == first) {
-        let (file, column) = name();
-        return Err(TableError::ConstantColumn { file, column, value: first });
-    }
-    // Divided before they are summed, so that large numbers do not overflow.
-    let mean = entries().map(|x| x / count).sum::<f64>();
-    let sd = entries().map(|x| (x - mean) * (x - mean) / count).sum::<f64>().sqrt();
-    if !(sd > 0.0 && sd.is_finite()) {
-        let (file, column) = name();
-        return Err(TableError::Unscalable { file, column, sd });
-    }
-    Ok(Scaling { mean, sd })
 }

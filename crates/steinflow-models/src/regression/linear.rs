@@ -5,9 +5,10 @@ use steinflow::engine::Gemm;
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use super::predictor::Predictor;
-use super::{Design, START_SD, Scaling, Table, design};
+use super::{Design, START_SD};
 use crate::checks::require_scale;
 use crate::cholesky::Cholesky;
+use crate::data::{Scaling, Table};
 use crate::toy::Gaussian;
 use crate::{Describe, Moments, Result, Start};
 
@@ -30,7 +31,7 @@ impl<T: Real> LinearRegression<T> {
         require_scale("prior-sd", prior_sd)?;
         require_scale("noise-sd", noise_sd)?;
         let design = Design::new(table, target)?;
-        let target_scaling = design::scaling(table, table.position(target)?)?;
+        let target_scaling = table.scaling(table.position(target)?)?;
         let y: Vec<f64> = design.target().iter().map(|&y| target_scaling.standardise(y)).collect();
         let posterior = posterior(design.rows(), &y, prior_sd, noise_sd)?;
         let predictor = Predictor::new(design.rows(), &y, prior_sd);

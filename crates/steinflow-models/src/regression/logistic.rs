@@ -3,8 +3,9 @@
 use steinflow::{LogDensity, MatMut, MatRef, Minibatch, Real};
 
 use super::predictor::Predictor;
-use super::{Design, START_SD, Table, TableError};
+use super::{Design, START_SD};
 use crate::checks::require_scale;
+use crate::data::{Table, TableError};
 use crate::{Describe, Result, Start};
 
 /// The posterior of the coefficients of a logistic regression. It has no closed form.

@@ -1,6 +1,7 @@
 //! Every way a data file can be wrong, and that the message says where and what to do.
 
-use steinflow_models::regression::{Design, LinearRegression, LogisticRegression, Table};
+use steinflow_models::data::Table;
+use steinflow_models::regression::{Design, LinearRegression, LogisticRegression};
 use steinflow_models::{Error, TableError};
 
 fn read(text: &str) -> TableError {

@@ -2,9 +2,12 @@
 
 mod catalogue;
 mod csv_errors;
+mod data_sets;
 mod exact_answers;
 mod reference;
 mod reference_vectors;
+mod regression_data;
 mod regressions;
 mod scores;
+mod splits;
 mod support;

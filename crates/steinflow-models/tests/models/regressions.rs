@@ -2,7 +2,8 @@
 
 use steinflow::{LogDensity, Matrix, Minibatch, Real};
 use steinflow_models::Describe;
-use steinflow_models::regression::{LinearRegression, LogisticRegression, Table};
+use steinflow_models::data::Table;
+use steinflow_models::regression::{LinearRegression, LogisticRegression};
 
 use crate::support::{at, random_points, table};
 

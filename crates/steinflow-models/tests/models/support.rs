@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use steinflow::random::{Purpose, fill_standard_normal, stream};
 use steinflow::{LogDensity, Matrix, Minibatch, Real};
-use steinflow_models::regression::Table;
+use steinflow_models::data::Table;
 
 /// log π and ∇log π at one point.
 pub fn at<T: Real>(

@@ -1,4 +1,4 @@
-//! A CSV file of numbers with a header row, checked cell by cell.
+//! A CSV file of numbers with a header row, plain or compressed, checked cell by cell.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -8,12 +8,19 @@ use std::path::{Path, PathBuf};
 use csv::{ReaderBuilder, StringRecord, Trim};
 use steinflow::Matrix;
 
-use super::TableError;
+use super::text::{MAX_TEXT_BYTES, read_limited};
+use super::{Scaling, TableError};
+
+/// The most numbers in a table, which take 800 MB; the largest benchmark set has 47 million.
+const MAX_CELLS: usize = 100_000_000;
+
+/// The most columns: far above any regression, far below what their names could fill memory with.
+const MAX_COLUMNS: usize = 100_000;
 
 /// Named columns of finite numbers.
 ///
 /// ```
-/// use steinflow_models::regression::Table;
+/// use steinflow_models::data::Table;
 /// let table = Table::from_reader("age,income\n31,2.5\n47,3.1\n".as_bytes(), "people.csv")?;
 /// assert_eq!(table.columns(), ["age", "income"]);
 /// assert_eq!(table.values().row(1), [47.0, 3.1]);
@@ -28,7 +35,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads a file.
+    /// Reads a CSV file, plain or compressed with gzip.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, TableError> {
         let file = path.as_ref();
         // Asked first, because some systems open a directory and fail only when it is read.
@@ -40,15 +47,13 @@ impl Table {
         Self::from_reader(opened, file)
     }
 
-    /// Reads CSV text from anywhere; `file` is the name that errors give.
-    pub fn from_reader(
-        mut reader: impl Read,
-        file: impl Into<PathBuf>,
-    ) -> Result<Self, TableError> {
+    /// Reads CSV text, plain or compressed with gzip, from anywhere; `file` is the name that errors
+    /// give. At most [`MAX_TEXT_BYTES`] of text.
+    pub fn from_reader(reader: impl Read, file: impl Into<PathBuf>) -> Result<Self, TableError> {
         let file = file.into();
         let cannot_read = |source| TableError::Read { file: file.clone(), source };
-        let mut text = String::new();
-        reader.read_to_string(&mut text).map_err(cannot_read)?;
+        let text = read_limited(reader, MAX_TEXT_BYTES).map_err(cannot_read)?;
+        let text = text.ok_or_else(|| too_large(&file, MAX_TEXT_BYTES >> 20, "MiB of text"))?;
         let text = text.trim_start_matches('\u{feff}');
 
         // Flexible, because our own check of the length gives the better error.
@@ -69,6 +74,9 @@ impl Table {
             let start = record.position().map_or(0, csv::Position::byte) as usize;
             let line = line_counter.line_of_record(start);
             append_row(&record, columns, &file, line, &mut values)?;
+            if values.len() > MAX_CELLS {
+                return Err(too_large(&file, MAX_CELLS as u64, "numbers"));
+            }
             lines.push(line);
         }
         let Some(columns) = columns else {
@@ -78,6 +86,17 @@ impl Table {
             .filter(|values| values.rows() > 0)
             .ok_or_else(|| TableError::NoRows { file: file.clone() })?;
         Ok(Self { file, columns, values, lines })
+    }
+
+    /// A table of numbers that are at hand, row i on line i + `first_line`.
+    pub(super) fn from_values(
+        file: PathBuf,
+        columns: Vec<String>,
+        values: Matrix<f64>,
+        first_line: u64,
+    ) -> Self {
+        let lines = (first_line..).take(values.rows()).collect();
+        Self { file, columns, values, lines }
     }
 
     /// Where the table came from.
@@ -98,6 +117,11 @@ impl Table {
     /// The line of the file that row `row` stands on, for messages.
     pub fn line(&self, row: usize) -> u64 {
         self.lines[row]
+    }
+
+    /// The mean and standard deviation of a column over all rows.
+    pub fn scaling(&self, column: usize) -> Result<Scaling, TableError> {
+        Scaling::of(self, column, &(0..self.values.rows()).collect::<Vec<_>>())
     }
 
     /// The position of the column `name`, or of the last one.
@@ -139,7 +163,14 @@ impl<'a> LineCounter<'a> {
     }
 }
 
+fn too_large(file: &Path, limit: u64, unit: &'static str) -> TableError {
+    TableError::TooLarge { file: file.to_owned(), limit, unit }
+}
+
 fn header(record: &StringRecord, file: &Path) -> Result<Vec<String>, TableError> {
+    if record.len() > MAX_COLUMNS {
+        return Err(too_large(file, MAX_COLUMNS as u64, "columns"));
+    }
     // A file without a header would otherwise lose its first row in silence.
     if record.iter().all(|cell| cell.parse::<f64>().is_ok()) {
         let cells: Vec<&str> = record.iter().collect();

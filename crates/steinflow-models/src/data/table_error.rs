@@ -31,6 +31,20 @@ pub enum TableError {
         source: std::io::Error,
     },
 
+    /// More than is read from one file, which protects from compressed files without an end.
+    #[error(
+        "{} holds more than {limit} {unit}, the most that is read: take fewer rows or columns",
+        .file.display()
+    )]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+        /// The most that is read.
+        limit: u64,
+        /// Of what: `MiB of text`, `numbers` or `columns`.
+        unit: &'static str,
+    },
+
     /// An empty file, or a first line of numbers.
     #[error(
         "{} has no header row (found {found}): give every column a name on line 1", .file.display()
@@ -174,6 +188,50 @@ pub enum TableError {
         column: String,
         /// Its only value.
         value: f64,
+    },
+
+    /// A column that varies, but not in the rows to train on.
+    #[error(
+        "{}, column `{column}`: all {rows} training rows hold {value}, so it cannot be brought to \
+         standard deviation 1: remove the column, or take another split", .file.display()
+    )]
+    ConstantInTraining {
+        /// The file.
+        file: PathBuf,
+        /// The column's name.
+        column: String,
+        /// Its value in the training rows.
+        value: f64,
+        /// How many there are.
+        rows: usize,
+    },
+
+    /// A file to predict for that lacks a feature of the training data.
+    #[error(
+        "{} has no column `{column}`, which the model was trained on: add it, under this name",
+        .file.display()
+    )]
+    MissingFeature {
+        /// The file.
+        file: PathBuf,
+        /// The feature's name.
+        column: String,
+    },
+
+    /// A file to predict for with a column that the training data did not have.
+    #[error(
+        "{} has a column `{column}`, which the model was not trained on: remove it (the columns are \
+         {}, and the target `{target}` may be there)", .file.display(), .features.join(", ")
+    )]
+    ExtraColumn {
+        /// The file.
+        file: PathBuf,
+        /// The column's name.
+        column: String,
+        /// What the model was trained on.
+        features: Vec<String>,
+        /// What it predicts.
+        target: String,
     },
 
     /// A column whose mean or standard deviation overflows or vanishes.

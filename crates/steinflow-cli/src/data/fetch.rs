@@ -1,0 +1,192 @@
+//! `steinflow data fetch`: download, unpack, convert, check, keep.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest as _, Sha256};
+use steinflow_models::data::{
+    Archive, DataSet, Fingerprint, MAX_TEXT_BYTES, cache_folder, data_set, find,
+};
+
+use super::download::{discard, download};
+use super::{FetchError, Trouble, archive, convert};
+use crate::args::FetchArguments;
+use crate::error::Result;
+
+/// The most that any set but the largest may take, packed or unpacked: the next has 4 MB.
+const SMALL: u64 = 64 << 20;
+
+pub fn command(arguments: &FetchArguments, folder: Option<&Path>) -> Result<ExitCode> {
+    let set = data_set(&arguments.name)?;
+    let Some(name) = set.file_names().first().cloned() else {
+        println!("{} is built in: there is nothing to fetch", set.name);
+        return Ok(ExitCode::SUCCESS);
+    };
+    let folder = match folder {
+        Some(folder) => folder.to_owned(),
+        None => cache_folder().ok_or(FetchError::NoFolder)?,
+    };
+    let file = folder.join(&name);
+    if file.exists() && !arguments.force {
+        let wrong = |error: steinflow_models::Error| FetchError::WrongFile {
+            file: file.clone(),
+            problem: error.to_string(),
+        };
+        find(set.name, Some(&folder)).and_then(|located| located.table()).map_err(wrong)?;
+        println!("{} is already here: {}", set.name, file.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut tries = Vec::new();
+    for source in sources(set, arguments.from.as_deref())? {
+        match fetch(set, &source, &file, arguments.quiet) {
+            Ok(()) => {
+                println!("{} is here: {}", set.name, file.display());
+                println!("licence: {}; cite: {}", set.licence, set.citation);
+                return Ok(ExitCode::SUCCESS);
+            }
+            Err(trouble) => tries.push((source.place.to_string(), trouble)),
+        }
+    }
+    let by_hand: Vec<&str> = set.archives.iter().map(|archive| archive.url).collect();
+    let by_hand = by_hand.join(" or ");
+    Err(FetchError::NoSource { name: set.name, tries, by_hand, file: name, folder }.into())
+}
+
+/// Where an archive is, and how to read it.
+struct Source {
+    place: Place,
+    archive: Archive,
+}
+
+enum Place {
+    Url(String),
+    File(PathBuf),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Url(url) => out.write_str(url),
+            Self::File(file) => write!(out, "{}", file.display()),
+        }
+    }
+}
+
+/// The publishers, or what the user gives, read as any of their files.
+fn sources(set: &DataSet, from: Option<&str>) -> Result<Vec<Source>, FetchError> {
+    set.archives
+        .iter()
+        .map(|&archive| {
+            let place = match from {
+                None => Place::Url(archive.url.to_owned()),
+                Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
+                    Place::Url(url.to_owned())
+                }
+                Some(file) if Path::new(file).is_file() => Place::File(file.into()),
+                Some(from) => return Err(FetchError::NoSuchFile { from: from.to_owned() }),
+            };
+            Ok(Source { place, archive })
+        })
+        .collect()
+}
+
+fn fetch(set: &DataSet, source: &Source, file: &Path, quiet: bool) -> Result<(), Trouble> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let cannot_write = |source| Trouble::Write { file: folder.to_owned(), source };
+    std::fs::create_dir_all(folder).map_err(cannot_write)?;
+    let limit =
+        if matches!(set.fingerprint, Fingerprint::File(_)) { MAX_TEXT_BYTES } else { SMALL };
+    match &source.place {
+        Place::File(packed) => keep(set, &source.archive, packed, file, limit),
+        Place::Url(url) => {
+            let part = folder.join(format!("{}.part", set.name));
+            download(url, &part, limit, quiet)?;
+            let official = source.archive.sha256.filter(|_| source.archive.url == url);
+            let kept = check_bytes(&part, official)
+                .and_then(|()| keep(set, &source.archive, &part, file, limit));
+            // Whole, so there is nothing to go on from: right and used, or wrong and of no use.
+            discard(&part);
+            kept
+        }
+    }
+}
+
+fn check_bytes(file: &Path, expected: Option<&'static str>) -> Result<(), Trouble> {
+    let Some(expected) = expected else { return Ok(()) };
+    let mut hashing = Hashing { out: io::sink(), hasher: Sha256::new() };
+    File::open(file)
+        .and_then(|mut opened| io::copy(&mut opened, &mut hashing))
+        .map_err(|source| Trouble::Read { file: file.to_owned(), source })?;
+    hashing.compare(expected)
+}
+
+/// Unpacks, converts and checks, then puts the result in its place in one step: there is never half a
+/// file under the set's name.
+fn keep(
+    set: &DataSet,
+    archive: &Archive,
+    packed: &Path,
+    file: &Path,
+    limit: u64,
+) -> Result<(), Trouble> {
+    let new = file.with_file_name(format!("{}.{}.new", set.name, std::process::id()));
+    let cannot_write = |source| Trouble::Write { file: new.clone(), source };
+    let written = (|| {
+        let created = BufWriter::new(File::create(&new).map_err(cannot_write)?);
+        let out = match set.fingerprint {
+            Fingerprint::File(expected) => {
+                let mut hashing = Hashing { out: created, hasher: Sha256::new() };
+                archive::unpack(packed, archive.member, limit, &mut hashing)?;
+                let out = hashing.out.into_inner();
+                Hashing { out: io::sink(), hasher: hashing.hasher }.compare(expected)?;
+                out
+            }
+            Fingerprint::Numbers(_) => {
+                let mut bytes = Vec::new();
+                archive::unpack(packed, archive.member, limit, &mut bytes)?;
+                let text = convert::to_csv(&bytes, set, archive, limit)?;
+                let mut encoder = GzEncoder::new(created, Compression::best());
+                encoder.write_all(text.as_bytes()).map_err(cannot_write)?;
+                encoder.finish().map_err(cannot_write)?.into_inner()
+            }
+        };
+        let out = out.map_err(|error| cannot_write(error.into_error()))?;
+        out.sync_all().map_err(cannot_write)?;
+        std::fs::rename(&new, file).map_err(cannot_write)
+    })();
+    if written.is_err() {
+        // It may not have been made.
+        let _ = std::fs::remove_file(&new);
+    }
+    written
+}
+
+/// Takes the fingerprint of all that is written through it.
+struct Hashing<W> {
+    out: W,
+    hasher: Sha256,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl<W> Hashing<W> {
+    fn compare(self, expected: &'static str) -> Result<(), Trouble> {
+        let found: String =
+            self.hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        if found == expected { Ok(()) } else { Err(Trouble::OtherBytes { found, expected }) }
+    }
+}

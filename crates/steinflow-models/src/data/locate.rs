@@ -1,0 +1,123 @@
+//! Named data sets on this computer: where the file is, what it holds, how it is split.
+
+use std::path::{Path, PathBuf};
+
+use super::registry::PENGUINS_CSV;
+use super::{
+    DataSet, DataSetError, Fingerprint, Split, Table, content_sha256, data_set, search_folders,
+    year,
+};
+use crate::Result;
+
+/// Where a data set is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the program.
+    BuiltIn,
+    /// In a file.
+    File(PathBuf),
+}
+
+/// A data set that is on this computer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    set: &'static DataSet,
+    place: Place,
+}
+
+/// Looks for a data set in `data_dir`, then in `$STEINFLOW_DATA`, then in the cache folder that
+/// `steinflow data fetch` fills.
+pub fn find(name: &str, data_dir: Option<&Path>) -> Result<Located> {
+    let set = data_set(name)?;
+    if set.archives.is_empty() {
+        return Ok(Located { set, place: Place::BuiltIn });
+    }
+    let folders = search_folders(data_dir);
+    let files = set.file_names();
+    let found = folders
+        .iter()
+        .flat_map(|folder| files.iter().map(|file| folder.join(file)))
+        .find(|file| file.is_file());
+    match found {
+        Some(file) => Ok(Located { set, place: Place::File(file) }),
+        None => Err(DataSetError::NotFound { name: set.name, files, folders }.into()),
+    }
+}
+
+impl Located {
+    /// What is known of it.
+    pub fn set(&self) -> &'static DataSet {
+        self.set
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Its file; none for the set that is built in.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.place {
+            Place::BuiltIn => None,
+            Place::File(file) => Some(file),
+        }
+    }
+
+    /// Its table, the target last. A file of other content is an error: numbers under a benchmark's
+    /// name are that benchmark's.
+    pub fn table(&self) -> Result<Table> {
+        let table = match &self.place {
+            Place::BuiltIn => Table::from_reader(PENGUINS_CSV.as_bytes(), "penguins.csv")?,
+            Place::File(file) => match self.set.fingerprint {
+                Fingerprint::File(expected) => year::read(file, self.set, expected)?,
+                Fingerprint::Numbers(_) => Table::read(file)?,
+            },
+        };
+        self.set.check(&table)?;
+        Ok(table)
+    }
+
+    /// Split `index`, counted from 0: from `splits/NAME.txt.gz` or `splits/NAME.txt` beside the
+    /// table where there is one, otherwise [as the literature makes it](DataSet::split).
+    pub fn split(&self, index: usize) -> Result<Split> {
+        Ok(match self.split_file() {
+            Some(file) => Split::from_file(file, self.set.rows, index)?,
+            None => self.set.split(index)?,
+        })
+    }
+
+    /// The file that [`Self::split`] reads, if there is one.
+    pub fn split_file(&self) -> Option<PathBuf> {
+        let folder = self.file()?.parent()?.join("splits");
+        ["txt.gz", "txt"]
+            .into_iter()
+            .map(|ending| folder.join(format!("{}.{ending}", self.set.name)))
+            .find(|file| file.is_file())
+    }
+}
+
+impl DataSet {
+    /// Whether `table` is this data set: columns, rows and the [fingerprint](Fingerprint::Numbers) of
+    /// its numbers.
+    pub fn check(&self, table: &Table) -> Result<(), DataSetError> {
+        let (name, file) = (self.name, table.file().to_owned());
+        let expected = self.columns();
+        if table.columns() != expected {
+            let found = table.columns().to_vec();
+            return Err(DataSetError::OtherColumns { name, file, found, expected });
+        }
+        let (found, expected) = (table.values().rows(), self.rows);
+        if found != expected {
+            return Err(DataSetError::OtherRows { name, file, found, expected });
+        }
+        // The fingerprint of a file is taken while it is read.
+        if let Fingerprint::Numbers(expected) = self.fingerprint {
+            let found = content_sha256(table.values());
+            if found != expected {
+                let what = "its numbers";
+                return Err(DataSetError::OtherContent { name, file, what, found, expected });
+            }
+        }
+        Ok(())
+    }
+}
