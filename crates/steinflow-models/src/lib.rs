@@ -1,5 +1,5 @@
-//! Targets that ship with Steinflow: toy densities whose answers are known exactly, and Bayesian
-//! regressions on a CSV file.
+//! Targets that ship with Steinflow: toy densities whose answers are known exactly, Bayesian
+//! regressions on a CSV file, and Bayesian neural networks with their predictions.
 //!
 //! A model is a [`steinflow::LogDensity`] that also describes itself ([`Describe`]): the names of
 //! its parameters, where particles start, and, where there is a closed form, its moments, exact
