@@ -1,5 +1,5 @@
 //! Targets that ship with Steinflow: toy densities whose answers are known exactly, Bayesian
-//! regressions on a CSV file, and the [data] they read.
+//! regressions and neural networks with their predictions, and the [data] they read.
 //!
 //! A model is a [`steinflow::LogDensity`] that also describes itself ([`Describe`]): the names of
 //! its parameters, where particles start, and, where there is a closed form, its moments, exact

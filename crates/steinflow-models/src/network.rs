@@ -193,7 +193,6 @@ impl<T: Real> LogDensity<T> for Bnn<T> {
         let (mut block, mut squares) = (self.blocks.lend(), self.squares.lend());
         squares.clear();
         squares.resize(theta.rows(), 0.0);
-        score.as_mut_slice().fill(T::zero());
         // Once at least, so that a batch without rows leaves the prior.
         for first in (0..count.max(1)).step_by(ROWS_PER_BLOCK) {
             let size = ROWS_PER_BLOCK.min(count - first);
@@ -212,6 +211,9 @@ impl<T: Real> LogDensity<T> for Bnn<T> {
                     || self.workspaces.lend(),
                     |workspace, (i, ((score, squares), value))| {
                         let theta = theta.row(i);
+                        if first == 0 {
+                            score.fill(T::zero());
+                        }
                         let tiles = block.tiles(self.inputs.cols(), size);
                         *squares += self.add_likelihood(workspace, theta, tiles, scale, score);
                         if is_last {

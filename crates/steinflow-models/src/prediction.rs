@@ -26,8 +26,8 @@ use crate::data::Scaling;
 /// let standardised = Predictive::new(&means, vec![0.3, 0.4])?;
 /// let predictive = standardised.in_units(Scaling { mean: 100.0, sd: 10.0 })?;
 ///
-/// let targets = [92.0, 101.0, 109.0];
-/// assert!((predictive.rmse(&targets)? - 1.0_f64.sqrt()).abs() < 1e-9);
+/// let targets = [92.0, 100.0, 109.0];
+/// assert!((predictive.rmse(&targets)? - 1.0).abs() < 1e-12);
 /// assert_eq!(predictive.coverage(&targets, 0.9)?, 1.0);
 /// # Ok::<(), steinflow_models::Error>(())
 /// ```

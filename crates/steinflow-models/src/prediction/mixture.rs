@@ -73,26 +73,29 @@ impl Mixture<'_> {
         let ends = |sign: f64| self.components().map(move |(mean, sd)| mean + sign * FARTHEST * sd);
         let (mut low, mut high) =
             (ends(-1.0).fold(f64::INFINITY, f64::min), ends(1.0).fold(f64::NEG_INFINITY, f64::max));
+        let narrowest = self.sds.iter().copied().fold(f64::INFINITY, f64::min);
         let mut x = self.mean();
-        let mut width_before = f64::INFINITY;
+        let mut step_before = f64::INFINITY;
         // Halving alone would need about 60.
         for _ in 0..200 {
             let excess = self.cdf(x) - level;
+            if excess == 0.0 {
+                break;
+            }
             if excess < 0.0 {
                 low = x;
             } else {
                 high = x;
             }
             let newton = x - excess / self.density(x);
-            let width = high - low;
-            let is_fast = (newton - x).abs() < 0.5 * width_before;
-            let next =
-                if low < newton && newton < high && is_fast { newton } else { low + 0.5 * width };
-            width_before = (next - x).abs();
-            if (next - x).abs() <= 4.0 * f64::EPSILON * x.abs() || width <= f64::MIN_POSITIVE {
-                return next;
-            }
+            let is_fast = (newton - x).abs() < 0.5 * step_before;
+            let is_inside = low < newton && newton < high;
+            let next = if is_inside && is_fast { newton } else { low + 0.5 * (high - low) };
+            step_before = (next - x).abs();
             x = next;
+            if step_before <= 2.0 * f64::EPSILON * (x.abs() + narrowest) {
+                break;
+            }
         }
         x
     }

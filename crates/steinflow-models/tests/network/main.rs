@@ -4,6 +4,7 @@ mod bad_input;
 mod closed_form;
 mod gradients;
 mod invariance;
+mod learning;
 mod naive;
 mod prediction;
 mod start;
