@@ -11,9 +11,13 @@ use steinflow::integrator::{
 };
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::method::{Method, Parameters};
+use steinflow::precondition::RootMeanSquare;
 use steinflow::run::{NonFinitePolicy, Samples};
 use steinflow::{Error as LibraryError, Real};
 use steinflow_models::ModelSpec;
+use steinflow_models::network::{
+    Activation, Architecture, NetworkSpec, Precision, Precisions, TestRows,
+};
 
 use crate::error::{Error, Result};
 use crate::settings::PhaseSettings;
@@ -33,14 +37,20 @@ pub struct Config {
     pub kernel: Option<KernelOptions>,
     pub seed: u64,
     pub precision: String,
-    pub start_mean: Vec<f64>,
-    pub start_sd: f64,
+    /// Without mean and spread, particles start as the model has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_mean: Option<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_sd: Option<f64>,
     pub non_finite: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
     pub trace_every: u64,
+    pub precondition: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precondition_hold: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resample_every: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +75,81 @@ pub struct ModelOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_sd: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_dir: Option<std::path::PathBuf>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_precision: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight_precision: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test_fraction: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_file: Option<std::path::PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<usize>,
+}
+
+impl ModelOptions {
+    /// What these options mean for a model; the seed chooses the rows that are held back.
+    fn spec(&self, model: &str, seed: u64) -> Result<ModelSpec> {
+        let own = self.clone();
+        Ok(ModelSpec {
+            name: model.to_owned(),
+            dim: own.dim,
+            data: own.data,
+            data_dir: own.data_dir,
+            target: own.target,
+            prior_sd: own.prior_sd,
+            noise_sd: own.noise_sd,
+            network: self.network_spec(seed)?,
+        })
+    }
+
+    fn network_spec(&self, seed: u64) -> Result<NetworkSpec> {
+        let activation = match self.activation.as_deref() {
+            None | Some("relu") => Activation::Relu,
+            Some("tanh") => Activation::Tanh,
+            Some(other) => {
+                return Err(LibraryError::unknown("activation", other, ["relu", "tanh"]).into());
+            }
+        };
+        let hidden = match self.hidden[..] {
+            [] => Architecture::default().hidden,
+            _ => self.hidden.clone(),
+        };
+        let precision =
+            |fixed: Option<f64>| fixed.map_or_else(Precision::default, Precision::Fixed);
+        let test_rows = match (self.test_fraction, &self.split_file, self.split) {
+            (None, None, None) => TestRows::None,
+            (None, None, Some(index)) => TestRows::Standard(index),
+            (None, Some(path), index) => {
+                TestRows::File { path: path.clone(), index: index.unwrap_or(0) }
+            }
+            // Nothing to hold back is no error here.
+            (Some(0.0), None, None) => TestRows::None,
+            (Some(fraction), None, None) => TestRows::Fraction { fraction, seed },
+            (Some(_), ..) => {
+                return Err(Error::DoesNotFit {
+                    option: "test-fraction",
+                    what: "--split or --split-file".to_owned(),
+                    remedy: "both say which rows are held back; drop one".to_owned(),
+                });
+            }
+        };
+        Ok(NetworkSpec {
+            architecture: Architecture { hidden, activation },
+            precisions: Precisions {
+                noise: precision(self.noise_precision),
+                weights: precision(self.weight_precision),
+            },
+            test_rows,
+        })
+    }
 }
 
 /// The parameters that the method has; the others stay away from the config.
@@ -119,15 +203,20 @@ impl Config {
         Ok(Method::named(&self.method)?)
     }
 
-    pub fn model_spec(&self) -> ModelSpec {
-        let options = self.model_options.clone();
-        ModelSpec {
-            name: self.model.clone(),
-            dim: options.dim,
-            data: options.data,
-            target: options.target,
-            prior_sd: options.prior_sd,
-            noise_sd: options.noise_sd,
+    /// The model, from options that [`Config::resolve`] has checked.
+    pub fn model_spec(&self) -> Result<ModelSpec> {
+        self.model_options.spec(&self.model, self.seed)
+    }
+
+    /// How coordinates are scaled, if they are.
+    pub fn preconditioner(&self) -> Result<Option<RootMeanSquare>> {
+        match self.precondition.as_str() {
+            "none" => Ok(None),
+            "rms" => Ok(Some(RootMeanSquare {
+                hold_after: self.precondition_hold,
+                ..RootMeanSquare::default()
+            })),
+            other => Err(LibraryError::unknown("preconditioner", other, ["rms", "none"]).into()),
         }
     }
 

@@ -43,7 +43,7 @@ pub fn command(arguments: &SampleArguments) -> Result<ExitCode> {
 }
 
 fn run<T: Real>(config: &Config, arguments: &SampleArguments) -> Result<ExitCode> {
-    let model = steinflow_models::build::<T>(&config.model_spec())?;
+    let model = steinflow_models::build::<T>(&config.model_spec()?)?;
     let mut trace = Trace::new(config.trace_every);
     let mut samples = config.samples::<T>();
     let mut sampler = sampler(config, &*model)?.observe(trace.observer());
@@ -82,19 +82,30 @@ pub fn sampler<'a, T: Real>(config: &Config, model: &'a dyn Model<T>) -> Result<
     let (method, parameters) = (config.method()?, config.parameters());
     let dynamics = method.build_dynamics::<T>(&parameters);
     let field = if method.field == FieldKind::Lawgd {
-        let target = steinflow_models::build::<f64>(&config.model_spec())?;
+        let target = steinflow_models::build::<f64>(&config.model_spec()?)?;
         let window = window(&*target);
         let region = window.as_ref().map(|window| Region { target: &*target, window });
         method.build_field::<T>(config.kernel()?, &parameters, region)?
     } else {
         method.build_field::<T>(config.kernel()?, &parameters, None)?
     };
-    let mut sampler = Sampler::new(model, dynamics, field)
-        .start_normal(config.particles, &config.start_mean, config.start_sd)
-        .seed(config.seed)
-        .on_non_finite(config.policy()?);
+    let mut sampler = Sampler::new(model, dynamics, field);
+    sampler = match (&config.start_mean, config.start_sd) {
+        (Some(mean), Some(sd)) => sampler.start_normal(config.particles, mean, sd),
+        _ => match model.start_sample(config.particles, config.seed) {
+            Some(start) => sampler.start_at(start.cast()),
+            None => {
+                let start = model.start();
+                sampler.start_normal(config.particles, &start.mean, start.sd)
+            }
+        },
+    };
+    sampler = sampler.seed(config.seed).on_non_finite(config.policy()?);
     for (integrator, steps, step_size) in config.phases::<T>()? {
         sampler = sampler.phase(integrator, steps, step_size);
+    }
+    if let Some(rule) = config.preconditioner()? {
+        sampler = sampler.precondition(rule);
     }
     if let Some(rows) = config.model_options.batch_size {
         sampler = sampler.batch_size(rows);

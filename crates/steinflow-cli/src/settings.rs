@@ -18,9 +18,13 @@ pub struct Settings {
     /// Dimension of a model that comes in any.
     #[arg(long, value_name = "D", help_heading = "Model")]
     pub dim: Option<usize>,
-    /// CSV file of a regression: a header row, then numbers.
+    /// Data of a regression or network: a CSV file (a header row, then numbers; may be gzipped), or a
+    /// name of `steinflow data list` [default for bnn: penguins].
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub data: Option<PathBuf>,
+    /// Where to look for data sets by name, before $STEINFLOW_DATA and the cache.
+    #[arg(long, value_name = "DIR", help_heading = "Model")]
+    pub data_dir: Option<PathBuf>,
     /// Column of the CSV file to predict [default: the last].
     #[arg(long, value_name = "COLUMN", help_heading = "Model")]
     pub target: Option<String>,
@@ -30,7 +34,30 @@ pub struct Settings {
     /// Noise of linear regression, in standard deviations of the target column.
     #[arg(long, value_name = "SD", help_heading = "Model")]
     pub noise_sd: Option<f64>,
-    /// Evaluate the likelihood on this many rows of the data at a time [default: all].
+    /// Units of a network's hidden layers, separated by commas [default: 50].
+    #[arg(long, value_name = "UNITS", value_delimiter = ',', help_heading = "Model")]
+    #[serde(default)]
+    pub hidden: Vec<usize>,
+    /// Activation of a network's hidden layers: relu or tanh [default: relu].
+    #[arg(long, value_name = "NAME", help_heading = "Model")]
+    pub activation: Option<String>,
+    /// Fixes the noise precision γ of a network, in standard units [default: learned].
+    #[arg(long, value_name = "GAMMA", help_heading = "Model")]
+    pub noise_precision: Option<f64>,
+    /// Fixes the precision λ of a network's weights [default: learned].
+    #[arg(long, value_name = "LAMBDA", help_heading = "Model")]
+    pub weight_precision: Option<f64>,
+    /// Part of the rows that a network does not train on but is judged by [default: 0.1].
+    #[arg(long, value_name = "PART", help_heading = "Model")]
+    pub test_fraction: Option<f64>,
+    /// Number of a standard split of a named data set, or of a line of --split-file, from 0.
+    #[arg(long, value_name = "K", help_heading = "Model")]
+    pub split: Option<usize>,
+    /// File of splits: a line each, the numbers of the test rows from 0, separated by spaces.
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    pub split_file: Option<PathBuf>,
+    /// Evaluate the likelihood on this many rows of the data at a time [default: all; 100, or all if
+    /// fewer, for bnn].
     #[arg(long, value_name = "ROWS", help_heading = "Model")]
     pub batch_size: Option<usize>,
 
@@ -121,6 +148,13 @@ pub struct Settings {
     #[arg(long, value_name = "PHASE", help_heading = "Steps")]
     #[serde(default)]
     pub phase: Vec<PhaseSettings>,
+    /// Learn the scale of every coordinate from the gradients and move in those: `rms` or `none`
+    /// [default: rms for bnn, none elsewhere].
+    #[arg(long, value_name = "RULE", help_heading = "Steps")]
+    pub precondition: Option<String>,
+    /// Stop learning scales after this many gradients [default: never].
+    #[arg(long, value_name = "COUNT", help_heading = "Steps")]
+    pub precondition_hold: Option<u64>,
     /// Draw the auxiliary variables afresh every so many steps.
     #[arg(long, value_name = "STEPS", help_heading = "Steps")]
     pub resample_every: Option<u64>,
@@ -243,9 +277,17 @@ impl Settings {
                 model: other.model,
                 dim: other.dim,
                 data: other.data,
+                data_dir: other.data_dir,
                 target: other.target,
                 prior_sd: other.prior_sd,
                 noise_sd: other.noise_sd,
+                hidden: other.hidden,
+                activation: other.activation,
+                noise_precision: other.noise_precision,
+                weight_precision: other.weight_precision,
+                test_fraction: other.test_fraction,
+                split: other.split,
+                split_file: other.split_file,
                 batch_size: other.batch_size,
                 particles: other.particles,
                 seed: other.seed,
@@ -258,7 +300,16 @@ impl Settings {
         if self.model.is_some() && self.model != other.model {
             (other.dim, other.data, other.target) = (None, None, None);
             (other.prior_sd, other.noise_sd, other.batch_size) = (None, None, None);
+            (other.hidden, other.activation) = (Vec::new(), None);
+            (other.noise_precision, other.weight_precision) = (None, None);
+            (other.test_fraction, other.split, other.split_file) = (None, None, None);
             (other.start_mean, other.start_sd) = (Vec::new(), None);
+        }
+        if self.test_fraction.is_some() {
+            (other.split, other.split_file) = (None, None);
+        }
+        if self.split.is_some() || self.split_file.is_some() {
+            other.test_fraction = None;
         }
         let single_phase = self.steps.is_some()
             || self.step_size.is_some()
@@ -291,10 +342,19 @@ impl Settings {
             model,
             dim,
             data,
+            data_dir,
             target,
             prior_sd,
             noise_sd,
+            activation,
+            noise_precision,
+            weight_precision,
+            test_fraction,
+            split,
+            split_file,
             batch_size,
+            precondition,
+            precondition_hold,
             method,
             particles,
             friction,
@@ -332,6 +392,9 @@ impl Settings {
         );
         if self.phase.is_empty() {
             self.phase = other.phase;
+        }
+        if self.hidden.is_empty() {
+            self.hidden = other.hidden;
         }
         if self.start_mean.is_empty() {
             self.start_mean = other.start_mean;

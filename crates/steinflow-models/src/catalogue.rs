@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use steinflow::Real;
 
-use crate::data::Table;
+use crate::data::{Table, data_sets, find};
+use crate::network::{NetworkFit, NetworkSpec};
 use crate::regression::{DEFAULT_NOISE_SD, DEFAULT_PRIOR_SD, LinearRegression, LogisticRegression};
 use crate::toy::{
     Banana, Crescent, Funnel, Gaussian, GaussianMixture, Isotropic, Ring, TriCrescent,
@@ -18,6 +19,9 @@ const MAX_DIM: usize = 2000;
 /// The correlation of neighbours in the `gaussian` of a chosen dimension.
 const NEIGHBOUR_CORRELATION: f64 = 0.8;
 
+/// The name of the Bayesian neural network.
+pub const NETWORK: &str = "bnn";
+
 /// One entry of the [`catalogue()`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelInfo {
@@ -29,13 +33,13 @@ pub struct ModelInfo {
     pub formula: &'static str,
     /// Where it comes from.
     pub reference: &'static str,
-    /// Whether [`ModelSpec::data`] is required.
+    /// Whether it reads [`ModelSpec::data`].
     pub needs_data: bool,
     /// Whether [`ModelSpec::dim`] may be given.
     pub takes_dim: bool,
 }
 
-const MODELS: [ModelInfo; 10] = [
+const MODELS: [ModelInfo; 11] = [
     ModelInfo {
         name: "gaussian",
         title: "correlated Gaussian",
@@ -119,6 +123,16 @@ const MODELS: [ModelInfo; 10] = [
         needs_data: true,
         takes_dim: false,
     },
+    ModelInfo {
+        name: NETWORK,
+        title: "Bayesian neural network for regression",
+        formula: "y ~ N(net(x), 1/γ), weights and biases ~ N(0, 1/λ), γ, λ ~ Gamma(1, 0.1) carried as \
+                  logarithms; one hidden layer of 50 ReLU units unless hidden says otherwise; features \
+                  and y are standardised by the training rows",
+        reference: "Hernández-Lobato and Adams (2015), arXiv:1502.05336",
+        needs_data: true,
+        takes_dim: false,
+    },
 ];
 
 /// All models that [`build`] knows.
@@ -133,8 +147,10 @@ pub struct ModelSpec {
     pub name: String,
     /// Number of coordinates, for models that come in any.
     pub dim: Option<usize>,
-    /// The CSV file of a regression.
+    /// The CSV file of a regression, or the name of a [data set](crate::data::data_sets).
     pub data: Option<PathBuf>,
+    /// Where named data sets are looked for first.
+    pub data_dir: Option<PathBuf>,
     /// The column that a regression predicts; the last one by default.
     pub target: Option<String>,
     /// Prior standard deviation of a regression's coefficients; [`DEFAULT_PRIOR_SD`] by default.
@@ -142,6 +158,29 @@ pub struct ModelSpec {
     /// Noise standard deviation of the linear regression, in units of the target's standard
     /// deviation; [`DEFAULT_NOISE_SD`] by default.
     pub noise_sd: Option<f64>,
+    /// What a network takes; other models ignore it.
+    pub network: NetworkSpec,
+}
+
+impl ModelSpec {
+    /// The table that `data` means, and the data set's name if it is one: a file where there is one,
+    /// a data set of that name otherwise.
+    pub(crate) fn table(&self, default: Option<&str>) -> Result<(Table, Option<String>)> {
+        let given = self.data.clone().or(default.map(PathBuf::from));
+        let Some(file) = given else {
+            return Err(Error::DataRequired { model: self.name.clone() });
+        };
+        let name = file
+            .to_str()
+            .filter(|name| !file.exists() && data_sets().iter().any(|set| set.name == *name));
+        match name {
+            Some(name) => {
+                let table = find(name, self.data_dir.as_deref())?.table()?;
+                Ok((table, Some(name.to_owned())))
+            }
+            None => Ok((Table::read(&file)?, None)),
+        }
+    }
 }
 
 /// Builds the model that `spec` describes.
@@ -174,11 +213,9 @@ pub fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
         "banana" => Box::new(Banana::default()),
         "funnel" => Box::new(spec.dim.map_or_else(|| Ok(Funnel::default()), Funnel::new)?),
         "ring" => Box::new(Ring::default()),
+        NETWORK => Box::new(NetworkFit::<T>::new(spec)?.network),
         regression => {
-            let Some(file) = &spec.data else {
-                return Err(Error::DataRequired { model: spec.name.clone() });
-            };
-            let table = Table::read(file)?;
+            let (table, _) = spec.table(None)?;
             let target = spec.target.as_deref();
             let prior_sd = spec.prior_sd.unwrap_or(DEFAULT_PRIOR_SD);
             if regression == "linear-regression" {
@@ -218,8 +255,14 @@ fn reject_options_not_taken(spec: &ModelSpec, info: &ModelInfo) -> Result<()> {
         if let Some(target) = &spec.target {
             return not_taken("target", format!("`{target}`"), remedy);
         }
-        if let Some(prior_sd) = spec.prior_sd {
-            return not_taken("prior-sd", prior_sd.to_string(), "it has no prior; leave it out");
+    }
+    if let Some(prior_sd) = spec.prior_sd {
+        let remedy = match info.name {
+            NETWORK => "the spread of its weights is learned, or set with weight-precision",
+            _ => "it has no prior; leave it out",
+        };
+        if !info.needs_data || info.name == NETWORK {
+            return not_taken("prior-sd", prior_sd.to_string(), remedy);
         }
     }
     match spec.noise_sd {

@@ -30,7 +30,7 @@ pub mod prediction;
 pub mod regression;
 pub mod toy;
 
-pub use catalogue::{ModelInfo, ModelSpec, build, catalogue};
+pub use catalogue::{ModelInfo, ModelSpec, NETWORK, build, catalogue};
 pub use data::TableError;
 pub use error::{Error, Result};
 pub use model::{Describe, Model, Moments, Parts, Start};

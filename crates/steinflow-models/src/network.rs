@@ -8,6 +8,7 @@
 mod aligned;
 mod architecture;
 mod block;
+mod fit;
 mod pass;
 mod pool;
 mod precision;
@@ -16,6 +17,7 @@ mod simd;
 mod start;
 
 pub use architecture::{Activation, Architecture};
+pub use fit::{DEFAULT_DATA, NetworkFit, NetworkSpec, TestRows};
 pub use precision::{Precision, Precisions};
 
 use std::f64::consts::TAU;
@@ -87,6 +89,17 @@ impl<T: Real> Bnn<T> {
             squares: Pool::default(),
             workspaces: Pool::default(),
         })
+    }
+
+    /// A network that has seen no data: its density is the prior, and with particles from elsewhere
+    /// it predicts.
+    pub fn prior(
+        architecture: &Architecture,
+        features: usize,
+        precisions: Precisions,
+    ) -> Result<Self> {
+        let row = Self::new(architecture, &Matrix::zeros(1, features), &[0.0], precisions)?;
+        Ok(Self { inputs: Matrix::zeros(0, features), targets: Vec::new(), ..row })
     }
 
     fn network(&self) -> Network<'_> {

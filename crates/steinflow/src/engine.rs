@@ -12,8 +12,8 @@ mod simd;
 
 pub use gemm::Gemm;
 pub(crate) use kernel_sums::kernel_sums_into;
-pub use lanes::Lanes;
 pub use kernel_sums::{KernelSums, kernel_matrix, kernel_sums};
+pub use lanes::Lanes;
 pub use points::Factor;
 pub(crate) use points::all_squared_distances;
 pub use scratch::{Borrowed, Scratch};

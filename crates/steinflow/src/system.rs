@@ -258,12 +258,8 @@ impl<'a, T: Real> System<'a, T> {
                 for (g, &s) in score.iter_mut().zip(scale.unwrap_or_default()) {
                     *g *= s;
                 }
-                let point = Point {
-                    state: state.row(i),
-                    dim,
-                    log_density: at.log_density[i],
-                    score,
-                };
+                let point =
+                    Point { state: state.row(i), dim, log_density: at.log_density[i], score };
                 let auxiliaries = (1..).zip(structure.auxiliaries());
                 for ((block, law), out) in auxiliaries.zip(others.chunks_exact_mut(dim)) {
                     let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));

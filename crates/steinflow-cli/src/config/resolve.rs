@@ -1,9 +1,13 @@
 //! From what a user has set to a complete config: defaults, and parts that must fit each other.
 
+use std::path::PathBuf;
+
 use steinflow::Error as LibraryError;
 use steinflow::integrator::StepSize;
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Parameters};
-use steinflow_models::ModelSpec;
+use steinflow_models::NETWORK;
+use steinflow_models::data::data_sets;
+use steinflow_models::network::{Architecture, DEFAULT_DATA};
 
 use super::{Config, KernelOptions, MethodOptions, ModelOptions, integrator, step_size};
 use crate::curvature;
@@ -33,15 +37,15 @@ impl Config {
         let method = Method::named(settings.method.as_deref().unwrap_or(default_method))?;
 
         check_fit(&settings, &method)?;
-        let kernel = resolve_kernel(&settings, &method, needs_data(&model))?;
-        // A config must mean the same from any folder.
-        if let Some(data) = &settings.data
-            && let Ok(absolute) = std::path::absolute(data)
-        {
-            settings.data = Some(absolute);
-        }
-        record_model_defaults(&mut settings, &model);
-        let target = steinflow_models::build::<f64>(&model_spec(&model, &settings))?;
+        let on_network = model == NETWORK;
+        let kernel = resolve_kernel(&settings, &method, needs_data(&model) && !on_network)?;
+        let seed = settings.seed.unwrap_or(0);
+        record_model_defaults(&mut settings, &model)?;
+        let model_options = model_options(&settings);
+        let target = steinflow_models::build::<f64>(&model_options.spec(&model, seed)?)?;
+        let own_start = settings.start_mean.is_empty()
+            && settings.start_sd.is_none()
+            && target.start_sample(1, 0).is_some();
         let start = target.start();
         let start_sd = settings.start_sd.unwrap_or(start.sd);
         let start_mean = match settings.start_mean[..] {
@@ -74,26 +78,21 @@ impl Config {
         }
         let config = Self {
             model,
-            model_options: ModelOptions {
-                dim: settings.dim,
-                data: settings.data,
-                target: settings.target,
-                prior_sd: settings.prior_sd,
-                noise_sd: settings.noise_sd,
-                batch_size: settings.batch_size,
-            },
+            model_options,
             method: method.name.clone(),
             particles: settings.particles.unwrap_or(100),
             parameters,
             kernel,
-            seed: settings.seed.unwrap_or(0),
-            precision: settings.precision.unwrap_or_else(|| "f64".to_owned()),
-            start_mean,
-            start_sd,
+            seed,
+            precision: or(&settings.precision, if on_network { "f32" } else { "f64" }),
+            start_mean: (!own_start).then_some(start_mean),
+            start_sd: (!own_start).then_some(start_sd),
             non_finite: settings.non_finite.unwrap_or_else(|| "stop".to_owned()),
             budget: settings.budget,
             tolerance: settings.tolerance,
             trace_every: settings.trace_every.unwrap_or((total / 1000).max(1)),
+            precondition: or(&settings.precondition, if on_network { "rms" } else { "none" }),
+            precondition_hold: settings.precondition_hold,
             resample_every: settings.resample_every,
             collect_from: settings.collect_from,
             collect_every,
@@ -101,6 +100,7 @@ impl Config {
         };
         // Words that stand for something are understood now, not in the middle of a run.
         config.policy()?;
+        config.preconditioner()?;
         config.is_f32()?;
         config.parameters().validate(&method)?;
         config.kernel()?;
@@ -112,25 +112,70 @@ fn needs_data(model: &str) -> bool {
     steinflow_models::catalogue().iter().any(|info| info.name == model && info.needs_data)
 }
 
-fn model_spec(model: &str, settings: &Settings) -> ModelSpec {
-    ModelSpec {
-        name: model.to_owned(),
-        dim: settings.dim,
-        data: settings.data.clone(),
-        target: settings.target.clone(),
-        prior_sd: settings.prior_sd,
-        noise_sd: settings.noise_sd,
+fn model_options(settings: &Settings) -> ModelOptions {
+    let own = settings.clone();
+    ModelOptions {
+        dim: own.dim,
+        data: own.data,
+        data_dir: own.data_dir,
+        target: own.target,
+        prior_sd: own.prior_sd,
+        noise_sd: own.noise_sd,
+        hidden: own.hidden,
+        activation: own.activation,
+        noise_precision: own.noise_precision,
+        weight_precision: own.weight_precision,
+        test_fraction: own.test_fraction,
+        split: own.split,
+        split_file: own.split_file,
+        batch_size: own.batch_size,
     }
 }
 
-/// Writes down what a regression would assume, so that the config says it.
-fn record_model_defaults(settings: &mut Settings, model: &str) {
+/// Writes down what the model would assume, so that the config says it, and from any folder.
+fn record_model_defaults(settings: &mut Settings, model: &str) -> Result<()> {
+    let named = |data: &PathBuf| {
+        !data.exists() && data_sets().iter().any(|set| data.to_str() == Some(set.name))
+    };
+    for path in [&mut settings.data, &mut settings.data_dir, &mut settings.split_file] {
+        if let Some(path) = path
+            && !named(path)
+            && let Ok(absolute) = std::path::absolute(&*path)
+        {
+            *path = absolute;
+        }
+    }
+    if model == NETWORK {
+        settings.data.get_or_insert_with(|| DEFAULT_DATA.into());
+        if settings.hidden.is_empty() {
+            settings.hidden = Architecture::default().hidden;
+        }
+        settings.activation.get_or_insert_with(|| "relu".to_owned());
+        if settings.split.is_none() && settings.split_file.is_none() {
+            settings.test_fraction.get_or_insert(0.1);
+        }
+        return Ok(());
+    }
+    let of_networks = [
+        ("hidden", !settings.hidden.is_empty()),
+        ("activation", settings.activation.is_some()),
+        ("noise-precision", settings.noise_precision.is_some()),
+        ("weight-precision", settings.weight_precision.is_some()),
+        ("test-fraction", settings.test_fraction.is_some()),
+        ("split", settings.split.is_some()),
+        ("split-file", settings.split_file.is_some()),
+    ];
+    if let Some((option, _)) = of_networks.into_iter().find(|(_, given)| *given) {
+        let remedy = "only the model `bnn` takes it; leave it out";
+        return Err(does_not_fit(option, &format!("the model `{model}`"), remedy));
+    }
     if needs_data(model) {
         settings.prior_sd.get_or_insert(steinflow_models::regression::DEFAULT_PRIOR_SD);
         if model == "linear-regression" {
             settings.noise_sd.get_or_insert(steinflow_models::regression::DEFAULT_NOISE_SD);
         }
     }
+    Ok(())
 }
 
 fn resolve_phases(
@@ -328,7 +373,6 @@ fn resolve_kernel(
             None => Ok(None),
         };
     }
-    let or = |given: &Option<String>, default: &str| given.clone().unwrap_or(default.to_owned());
     Ok(Some(KernelOptions {
         kernel: or(&settings.kernel, "se"),
         kernel_on: or(&settings.kernel_on, if has_data { "theta" } else { "joint" }),
@@ -350,6 +394,11 @@ fn resolve_collection(settings: &Settings) -> Result<Option<u64>> {
         }
         (Some(_), every) => Ok(Some(every.or(settings.resample_every).unwrap_or(1).max(1))),
     }
+}
+
+/// A word that was given, or its default.
+fn or(given: &Option<String>, default: &str) -> String {
+    given.clone().unwrap_or_else(|| default.to_owned())
 }
 
 fn does_not_fit(option: &'static str, what: &str, remedy: &str) -> Error {

@@ -118,7 +118,7 @@ fn variance(row: &Row, dim: usize, seed: u64, particles: usize) -> Result<f64> {
         ..row.settings.clone()
     };
     let config = Config::resolve(settings)?;
-    let model = steinflow_models::build::<f64>(&config.model_spec())?;
+    let model = steinflow_models::build::<f64>(&config.model_spec()?)?;
     let mut samples = config.samples::<f64>();
     let mut sampler = sampler(&config, &*model)?;
     if let Some(samples) = &mut samples {

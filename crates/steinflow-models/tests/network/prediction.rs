@@ -4,9 +4,9 @@ use std::f64::consts::TAU;
 
 use steinflow::{MatRef, Matrix};
 use steinflow_models::Describe;
+use steinflow_models::data::Scaling;
 use steinflow_models::network::Activation;
 use steinflow_models::prediction::Predictive;
-use steinflow_models::data::Scaling;
 
 use crate::support::{data, fixed, learned, model, normals};
 
