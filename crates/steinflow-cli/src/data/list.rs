@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
-use steinflow_models::data::{Place, data_sets, find};
+use steinflow_models::data::{Located, Place, data_sets, find};
 
 use crate::error::Result;
 use crate::summary::table;
@@ -25,7 +25,7 @@ pub fn command(folder: Option<&Path>, as_json: bool) -> Result<ExitCode> {
                     "splits": set.split_count(),
                     "licence": set.licence,
                     "built_in": set.archives.is_empty(),
-                    "file": located.as_ref().and_then(|located| located.file()),
+                    "file": located.as_ref().and_then(Located::file),
                 })
             })
             .collect();
@@ -34,7 +34,7 @@ pub fn command(folder: Option<&Path>, as_json: bool) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let rows = sets().map(|(set, located)| {
-        let place = match located.as_ref().map(|located| located.place()) {
+        let place = match located.as_ref().map(Located::place) {
             Some(Place::BuiltIn) => "built in".to_owned(),
             Some(Place::File(file)) => file.display().to_string(),
             None => "not here".to_owned(),

@@ -8,8 +8,7 @@ pub enum FetchError {
     #[error(
         "cannot fetch `{name}`:{}\ndownload it by hand from {by_hand} and run `steinflow data fetch {name} \
          --from FILE`, or put {file} in {} yourself",
-        .tries.iter().map(|(from, trouble)| format!("\n  {from}: {trouble}")).collect::<String>(),
-        .folder.display()
+        list(.tries), .folder.display()
     )]
     NoSource {
         name: &'static str,
@@ -33,6 +32,13 @@ impl FetchError {
     pub fn is_usage(&self) -> bool {
         !matches!(self, Self::NoSource { .. })
     }
+}
+
+/// A line for every source.
+fn list(tries: &[(String, Trouble)]) -> String {
+    let lines: Vec<String> =
+        tries.iter().map(|(from, trouble)| format!("\n  {from}: {trouble}")).collect();
+    lines.concat()
 }
 
 /// What one source had.

@@ -110,7 +110,7 @@ impl DataSet {
         if found != expected {
             return Err(DataSetError::OtherRows { name, file, found, expected });
         }
-        // The fingerprint of a file is taken while it is read.
+        // The fingerprint of a file is taken before it is read.
         if let Fingerprint::Numbers(expected) = self.fingerprint {
             let found = content_sha256(table.values());
             if found != expected {
