@@ -18,7 +18,7 @@ pub struct Settings {
     /// Dimension of a model that comes in any.
     #[arg(long, value_name = "D", help_heading = "Model")]
     pub dim: Option<usize>,
-    /// CSV file of a regression: a header row, then numbers.
+    /// CSV file of a regression, plain or compressed with gzip: a header row, then numbers.
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub data: Option<PathBuf>,
     /// Column of the CSV file to predict [default: the last].

@@ -133,7 +133,7 @@ pub struct ModelSpec {
     pub name: String,
     /// Number of coordinates, for models that come in any.
     pub dim: Option<usize>,
-    /// The CSV file of a regression.
+    /// The CSV file of a regression, plain or compressed with gzip.
     pub data: Option<PathBuf>,
     /// The column that a regression predicts; the last one by default.
     pub target: Option<String>,

@@ -32,11 +32,7 @@ pub fn command(arguments: &FetchArguments, folder: Option<&Path>) -> Result<Exit
     };
     let file = folder.join(&name);
     if file.exists() && !arguments.force {
-        let wrong = |error: steinflow_models::Error| FetchError::WrongFile {
-            file: file.clone(),
-            problem: error.to_string(),
-        };
-        find(set.name, Some(&folder)).and_then(|located| located.table()).map_err(wrong)?;
+        find(set.name, Some(&folder))?.table()?;
         writeln!(out, "{} is already here: {}", set.name, file.display())?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -53,7 +49,7 @@ pub fn command(arguments: &FetchArguments, folder: Option<&Path>) -> Result<Exit
     }
     let by_hand: Vec<&str> = set.archives.iter().map(|archive| archive.url).collect();
     let by_hand = by_hand.join(" or ");
-    Err(FetchError::NoSource { name: set.name, tries, by_hand, file: name, folder }.into())
+    Err(FetchError::Unfetched { name: set.name, tries, by_hand, file: name, folder }.into())
 }
 
 /// Where an archive is, and how to read it.
@@ -87,7 +83,7 @@ fn sources(set: &DataSet, from: Option<&str>) -> Result<Vec<Source>, FetchError>
                     Place::Url(url.to_owned())
                 }
                 Some(file) if Path::new(file).is_file() => Place::File(file.into()),
-                Some(from) => return Err(FetchError::NoSuchFile { from: from.to_owned() }),
+                Some(from) => return Err(FetchError::FileMissing { from: from.to_owned() }),
             };
             Ok(Source { place, archive })
         })

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use comfy_table::CellAlignment;
 use serde_json::json;
 use steinflow_models::data::{Located, Place, data_sets, find};
 
@@ -44,7 +45,11 @@ pub fn command(folder: Option<&Path>, as_json: bool) -> Result<ExitCode> {
         [set.name.to_owned(), rows, features].into_iter().chain(text).chain([place]).collect()
     });
     let header = ["name", "rows", "features", "target", "licence", "where"];
-    writeln!(out, "{}", table(&header, rows.collect()))?;
+    let mut table = table(&header, rows.collect());
+    for column in table.column_iter_mut().skip(3) {
+        column.set_cell_alignment(CellAlignment::Left);
+    }
+    writeln!(out, "{table}")?;
     writeln!(out, "\nsteinflow data show NAME describes one; steinflow data fetch NAME gets it")?;
     Ok(ExitCode::SUCCESS)
 }

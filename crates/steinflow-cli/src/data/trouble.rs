@@ -10,7 +10,7 @@ pub enum FetchError {
          --from FILE`, or put {file} in {} yourself",
         list(.tries), .folder.display()
     )]
-    NoSource {
+    Unfetched {
         name: &'static str,
         tries: Vec<(String, Trouble)>,
         by_hand: String,
@@ -20,17 +20,15 @@ pub enum FetchError {
     #[error(
         "--from {from}: there is no such file; give a file that is here, or an address with https://"
     )]
-    NoSuchFile { from: String },
+    FileMissing { from: String },
     #[error("there is no folder to keep data in: give one with --data-dir DIR, or set HOME")]
     NoFolder,
-    #[error("{}: {problem}; replace it with --force", file.display())]
-    WrongFile { file: PathBuf, problem: String },
 }
 
 impl FetchError {
     /// Whether the request itself is at fault.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, Self::NoSource { .. })
+        !matches!(self, Self::Unfetched { .. })
     }
 }
 

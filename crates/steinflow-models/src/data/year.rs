@@ -7,7 +7,7 @@ use std::path::Path;
 
 use steinflow::Matrix;
 
-use super::{DataSet, DataSetError, Table, TableError, file_sha256};
+use super::{DataSet, DataSetError, Difference, Table, TableError, file_sha256};
 use crate::Result;
 
 /// Reads the file of `set`, whose bytes have the SHA-256 `expected`.
@@ -15,8 +15,9 @@ pub(super) fn read(file: &Path, set: &DataSet, expected: &'static str) -> Result
     let unreadable = |source| TableError::Open { file: file.to_owned(), source };
     let found = file_sha256(file).map_err(unreadable)?;
     if found != expected {
-        let (name, file, what) = (set.name, file.to_owned(), "the file");
-        return Err(DataSetError::OtherContent { name, file, what, found, expected }.into());
+        let difference = Difference::Content { what: "the file", found, expected };
+        let (name, file) = (set.name, file.to_owned());
+        return Err(DataSetError::Other { name, file, difference }.into());
     }
     let opened = File::open(file).map_err(unreadable)?;
     from_lines(BufReader::new(opened), file, set.columns())
