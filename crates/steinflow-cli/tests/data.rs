@@ -10,13 +10,17 @@ use assert_cmd::Command;
 mod server;
 
 /// The command with a home of its own, so that what the user has fetched does not matter.
-fn steinflow(home: &Path, arguments: &[&str]) -> Output {
+fn command(home: &Path) -> Command {
     let mut command = Command::cargo_bin("steinflow").unwrap();
     for variable in ["STEINFLOW_DATA", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
         command.env_remove(variable);
     }
-    command.env("HOME", home).env("XDG_CACHE_HOME", home.join("cache"));
-    command.current_dir(home).args(arguments).output().unwrap()
+    command.env("HOME", home).env("XDG_CACHE_HOME", home.join("cache")).current_dir(home);
+    command
+}
+
+fn steinflow(home: &Path, arguments: &[&str]) -> Output {
+    command(home).args(arguments).output().unwrap()
 }
 
 fn succeed(home: &Path, arguments: &[&str]) -> String {
@@ -63,6 +67,32 @@ fn the_list_says_what_is_here() {
     assert_eq!(list[0]["name"], "penguins");
     assert_eq!((&list[0]["rows"], &list[0]["built_in"]), (&333.into(), &true.into()));
     assert!(list[1]["file"].is_null());
+}
+
+/// The folder given, then the variable, then the cache; the list does not open the files.
+#[test]
+fn the_nearest_folder_wins() {
+    let home = tempfile::tempdir().unwrap();
+    let folders = ["given", "variable", "cache/steinflow"];
+    for folder in folders {
+        let folder = home.path().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("YearPredictionMSD.txt"), "").unwrap();
+    }
+    for (step, expected) in folders.iter().enumerate() {
+        let output = command(home.path())
+            .env("STEINFLOW_DATA", home.path().join("variable"))
+            .args(["data", "list", "--json", "--data-dir", "given"])
+            .output()
+            .unwrap();
+        let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let year = list.as_array().unwrap().iter().find(|set| set["name"] == "year").unwrap();
+        let file = Path::new(year["file"].as_str().unwrap());
+        assert!(file.ends_with(Path::new(expected).join("YearPredictionMSD.txt")), "{file:?}");
+        std::fs::remove_file(home.path().join(folders[step]).join("YearPredictionMSD.txt"))
+            .unwrap();
+    }
+    fail(home.path(), &["data", "fetch", "year", "--from", "x"], 2, &["no such file"]);
 }
 
 #[test]
