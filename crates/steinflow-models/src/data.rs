@@ -35,8 +35,8 @@ mod text;
 mod year;
 
 pub use data_set::{Archive, DataSet, Fingerprint, Layout, Splits};
-pub use data_set_error::DataSetError;
-pub use digest::content_sha256;
+pub use data_set_error::{DataSetError, Difference};
+pub use digest::{content_sha256, file_sha256};
 pub use folders::{DATA_FOLDER_VARIABLE, cache_folder, search_folders};
 pub use locate::{Located, Place, find};
 pub use registry::{data_set, data_sets};

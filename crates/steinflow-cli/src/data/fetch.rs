@@ -7,9 +7,8 @@ use std::process::ExitCode;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use sha2::{Digest as _, Sha256};
 use steinflow_models::data::{
-    Archive, DataSet, Fingerprint, MAX_TEXT_BYTES, cache_folder, data_set, find,
+    Archive, DataSet, Fingerprint, MAX_TEXT_BYTES, cache_folder, data_set, file_sha256, find,
 };
 
 use super::download::{discard, download};
@@ -21,9 +20,10 @@ use crate::error::Result;
 const SMALL: u64 = 64 << 20;
 
 pub fn command(arguments: &FetchArguments, folder: Option<&Path>) -> Result<ExitCode> {
+    let mut out = io::stdout().lock();
     let set = data_set(&arguments.name)?;
     let Some(name) = set.file_names().first().cloned() else {
-        println!("{} is built in: there is nothing to fetch", set.name);
+        writeln!(out, "{} is built in: there is nothing to fetch", set.name)?;
         return Ok(ExitCode::SUCCESS);
     };
     let folder = match folder {
@@ -32,20 +32,16 @@ pub fn command(arguments: &FetchArguments, folder: Option<&Path>) -> Result<Exit
     };
     let file = folder.join(&name);
     if file.exists() && !arguments.force {
-        let wrong = |error: steinflow_models::Error| FetchError::WrongFile {
-            file: file.clone(),
-            problem: error.to_string(),
-        };
-        find(set.name, Some(&folder)).and_then(|located| located.table()).map_err(wrong)?;
-        println!("{} is already here: {}", set.name, file.display());
+        find(set.name, Some(&folder))?.table()?;
+        writeln!(out, "{} is already here: {}", set.name, file.display())?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut tries = Vec::new();
     for source in sources(set, arguments.from.as_deref())? {
         match fetch(set, &source, &file, arguments.quiet) {
             Ok(()) => {
-                println!("{} is here: {}", set.name, file.display());
-                println!("licence: {}; cite: {}", set.licence, set.citation);
+                writeln!(out, "{} is here: {}", set.name, file.display())?;
+                writeln!(out, "licence: {}; cite: {}", set.licence, set.citation)?;
                 return Ok(ExitCode::SUCCESS);
             }
             Err(trouble) => tries.push((source.place.to_string(), trouble)),
@@ -53,7 +49,7 @@ pub fn command(arguments: &FetchArguments, folder: Option<&Path>) -> Result<Exit
     }
     let by_hand: Vec<&str> = set.archives.iter().map(|archive| archive.url).collect();
     let by_hand = by_hand.join(" or ");
-    Err(FetchError::NoSource { name: set.name, tries, by_hand, file: name, folder }.into())
+    Err(FetchError::Unfetched { name: set.name, tries, by_hand, file: name, folder }.into())
 }
 
 /// Where an archive is, and how to read it.
@@ -87,7 +83,7 @@ fn sources(set: &DataSet, from: Option<&str>) -> Result<Vec<Source>, FetchError>
                     Place::Url(url.to_owned())
                 }
                 Some(file) if Path::new(file).is_file() => Place::File(file.into()),
-                Some(from) => return Err(FetchError::NoSuchFile { from: from.to_owned() }),
+                Some(from) => return Err(FetchError::FileMissing { from: from.to_owned() }),
             };
             Ok(Source { place, archive })
         })
@@ -106,7 +102,8 @@ fn fetch(set: &DataSet, source: &Source, file: &Path, quiet: bool) -> Result<(),
             let part = folder.join(format!("{}.part", set.name));
             download(url, &part, limit, quiet)?;
             let official = source.archive.sha256.filter(|_| source.archive.url == url);
-            let kept = check_bytes(&part, official)
+            let kept = official
+                .map_or(Ok(()), |expected| check_bytes(&part, expected))
                 .and_then(|()| keep(set, &source.archive, &part, file, limit));
             // Whole, so there is nothing to go on from: right and used, or wrong and of no use.
             discard(&part);
@@ -115,13 +112,10 @@ fn fetch(set: &DataSet, source: &Source, file: &Path, quiet: bool) -> Result<(),
     }
 }
 
-fn check_bytes(file: &Path, expected: Option<&'static str>) -> Result<(), Trouble> {
-    let Some(expected) = expected else { return Ok(()) };
-    let mut hashing = Hashing { out: io::sink(), hasher: Sha256::new() };
-    File::open(file)
-        .and_then(|mut opened| io::copy(&mut opened, &mut hashing))
-        .map_err(|source| Trouble::Read { file: file.to_owned(), source })?;
-    hashing.compare(expected)
+fn check_bytes(file: &Path, expected: &'static str) -> Result<(), Trouble> {
+    let found =
+        file_sha256(file).map_err(|source| Trouble::Read { file: file.to_owned(), source })?;
+    if found == expected { Ok(()) } else { Err(Trouble::OtherBytes { found, expected }) }
 }
 
 /// Unpacks, converts and checks, then puts the result in its place in one step: there is never half a
@@ -136,26 +130,23 @@ fn keep(
     let new = file.with_file_name(format!("{}.{}.new", set.name, std::process::id()));
     let cannot_write = |source| Trouble::Write { file: new.clone(), source };
     let written = (|| {
-        let created = BufWriter::new(File::create(&new).map_err(cannot_write)?);
-        let out = match set.fingerprint {
-            Fingerprint::File(expected) => {
-                let mut hashing = Hashing { out: created, hasher: Sha256::new() };
-                archive::unpack(packed, archive.member, limit, &mut hashing)?;
-                let out = hashing.out.into_inner();
-                Hashing { out: io::sink(), hasher: hashing.hasher }.compare(expected)?;
-                out
-            }
+        let mut out = BufWriter::new(File::create(&new).map_err(cannot_write)?);
+        match set.fingerprint {
+            Fingerprint::File(_) => archive::unpack(packed, archive.member, limit, &mut out)?,
             Fingerprint::Numbers(_) => {
                 let mut bytes = Vec::new();
                 archive::unpack(packed, archive.member, limit, &mut bytes)?;
                 let text = convert::to_csv(&bytes, set, archive, limit)?;
-                let mut encoder = GzEncoder::new(created, Compression::best());
+                let mut encoder = GzEncoder::new(&mut out, Compression::best());
                 encoder.write_all(text.as_bytes()).map_err(cannot_write)?;
-                encoder.finish().map_err(cannot_write)?.into_inner()
+                encoder.finish().map_err(cannot_write)?;
             }
-        };
-        let out = out.map_err(|error| cannot_write(error.into_error()))?;
+        }
+        let out = out.into_inner().map_err(|error| cannot_write(error.into_error()))?;
         out.sync_all().map_err(cannot_write)?;
+        if let Fingerprint::File(expected) = set.fingerprint {
+            check_bytes(&new, expected)?;
+        }
         std::fs::rename(&new, file).map_err(cannot_write)
     })();
     if written.is_err() {
@@ -165,28 +156,7 @@ fn keep(
     written
 }
 
-/// Takes the fingerprint of all that is written through it.
-struct Hashing<W> {
-    out: W,
-    hasher: Sha256,
-}
-
-impl<W: Write> Write for Hashing<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.out.write(bytes)?;
-        self.hasher.update(&bytes[..count]);
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-impl<W> Hashing<W> {
-    fn compare(self, expected: &'static str) -> Result<(), Trouble> {
-        let found: String =
-            self.hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        if found == expected { Ok(()) } else { Err(Trouble::OtherBytes { found, expected }) }
-    }
-}
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod tests;

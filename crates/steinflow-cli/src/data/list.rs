@@ -4,8 +4,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use comfy_table::CellAlignment;
 use serde_json::json;
-use steinflow_models::data::{Place, data_sets, find};
+use steinflow_models::data::{Located, Place, data_sets, find};
 
 use crate::error::Result;
 use crate::summary::table;
@@ -25,7 +26,7 @@ pub fn command(folder: Option<&Path>, as_json: bool) -> Result<ExitCode> {
                     "splits": set.split_count(),
                     "licence": set.licence,
                     "built_in": set.archives.is_empty(),
-                    "file": located.as_ref().and_then(|located| located.file()),
+                    "file": located.as_ref().and_then(Located::file),
                 })
             })
             .collect();
@@ -34,7 +35,7 @@ pub fn command(folder: Option<&Path>, as_json: bool) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let rows = sets().map(|(set, located)| {
-        let place = match located.as_ref().map(|located| located.place()) {
+        let place = match located.as_ref().map(Located::place) {
             Some(Place::BuiltIn) => "built in".to_owned(),
             Some(Place::File(file)) => file.display().to_string(),
             None => "not here".to_owned(),
@@ -44,7 +45,11 @@ pub fn command(folder: Option<&Path>, as_json: bool) -> Result<ExitCode> {
         [set.name.to_owned(), rows, features].into_iter().chain(text).chain([place]).collect()
     });
     let header = ["name", "rows", "features", "target", "licence", "where"];
-    writeln!(out, "{}", table(&header, rows.collect()))?;
+    let mut table = table(&header, rows.collect());
+    for column in table.column_iter_mut().skip(3) {
+        column.set_cell_alignment(CellAlignment::Left);
+    }
+    writeln!(out, "{table}")?;
     writeln!(out, "\nsteinflow data show NAME describes one; steinflow data fetch NAME gets it")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,10 +8,9 @@ pub enum FetchError {
     #[error(
         "cannot fetch `{name}`:{}\ndownload it by hand from {by_hand} and run `steinflow data fetch {name} \
          --from FILE`, or put {file} in {} yourself",
-        .tries.iter().map(|(from, trouble)| format!("\n  {from}: {trouble}")).collect::<String>(),
-        .folder.display()
+        list(.tries), .folder.display()
     )]
-    NoSource {
+    Unfetched {
         name: &'static str,
         tries: Vec<(String, Trouble)>,
         by_hand: String,
@@ -21,18 +20,23 @@ pub enum FetchError {
     #[error(
         "--from {from}: there is no such file; give a file that is here, or an address with https://"
     )]
-    NoSuchFile { from: String },
+    FileMissing { from: String },
     #[error("there is no folder to keep data in: give one with --data-dir DIR, or set HOME")]
     NoFolder,
-    #[error("{}: {problem}; replace it with --force", file.display())]
-    WrongFile { file: PathBuf, problem: String },
 }
 
 impl FetchError {
     /// Whether the request itself is at fault.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, Self::NoSource { .. })
+        !matches!(self, Self::Unfetched { .. })
     }
+}
+
+/// A line for every source.
+fn list(tries: &[(String, Trouble)]) -> String {
+    let lines: Vec<String> =
+        tries.iter().map(|(from, trouble)| format!("\n  {from}: {trouble}")).collect();
+    lines.concat()
 }
 
 /// What one source had.

@@ -21,56 +21,56 @@ pub enum DataSetError {
         folders: Vec<PathBuf>,
     },
 
-    /// A file of other columns.
+    /// A file that is something else.
     #[error(
-        "{} is not the data set `{name}`: its columns are {}, expected {}; {REMEDY}",
-        .file.display(), .found.join(","), .expected.join(",")
+        "{} is not the data set `{name}`: {difference}; fetch it again with `steinflow data fetch {name} \
+         --force`, or give this file with `--data FILE`, under no benchmark's name", .file.display()
     )]
-    OtherColumns {
+    Other {
         /// The data set.
         name: &'static str,
         /// The file.
         file: PathBuf,
-        /// Its columns.
+        /// By what it is told.
+        difference: Difference,
+    },
+}
+
+/// By what a table is told from a data set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Difference {
+    /// Other columns.
+    #[error("its columns are {}, expected {}", .found.join(","), .expected.join(","))]
+    Columns {
+        /// Those of the table.
         found: Vec<String>,
         /// Those of the data set.
         expected: Vec<String>,
     },
 
-    /// A file of another length.
-    #[error("{} is not the data set `{name}`: it has {found} rows, expected {expected}; {REMEDY}", .file.display())]
-    OtherRows {
-        /// The data set.
-        name: &'static str,
-        /// The file.
-        file: PathBuf,
-        /// Its rows.
+    /// Another number of rows.
+    #[error("it has {found} rows, expected {expected}")]
+    Rows {
+        /// That of the table.
         found: usize,
-        /// Those of the data set.
+        /// That of the data set.
         expected: usize,
     },
 
-    /// A file of other numbers, or of the same in another order.
+    /// Other numbers, or the same in another order.
     #[error(
-        "{} is not the data set `{name}`, or its rows are in another order: the SHA-256 of {what} is \
-         {found}, expected {expected}; {REMEDY}", .file.display()
+        "the SHA-256 of {what} is {found}, expected {expected}: a number differs, or the order of rows"
     )]
-    OtherContent {
-        /// The data set.
-        name: &'static str,
-        /// The file.
-        file: PathBuf,
+    Content {
         /// What the fingerprint is of: `its numbers` or `the file`.
         what: &'static str,
-        /// Its fingerprint.
+        /// The fingerprint of the table.
         found: String,
         /// That of the data set.
         expected: &'static str,
     },
 }
-
-const REMEDY: &str = "fetch it again with `steinflow data fetch NAME --force`, or give this file with \
-                      `--data FILE`, under no benchmark's name";
 
 fn list(folders: &[PathBuf]) -> String {
     if folders.is_empty() {

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::registry::PENGUINS_CSV;
 use super::{
-    DataSet, DataSetError, Fingerprint, Split, Table, content_sha256, data_set, search_folders,
-    year,
+    DataSet, DataSetError, Difference, Fingerprint, Split, Table, content_sha256, data_set,
+    search_folders, year,
 };
 use crate::Result;
 
@@ -73,7 +73,10 @@ impl Located {
                 Fingerprint::Numbers(_) => Table::read(file)?,
             },
         };
-        self.set.check(&table)?;
+        self.set.check(&table).map_err(|difference| {
+            let (name, file) = (self.set.name, table.file().to_owned());
+            DataSetError::Other { name, file, difference }
+        })?;
         Ok(table)
     }
 
@@ -97,25 +100,22 @@ impl Located {
 }
 
 impl DataSet {
-    /// Whether `table` is this data set: columns, rows and the [fingerprint](Fingerprint::Numbers) of
-    /// its numbers.
-    pub fn check(&self, table: &Table) -> Result<(), DataSetError> {
-        let (name, file) = (self.name, table.file().to_owned());
-        let expected = self.columns();
-        if table.columns() != expected {
-            let found = table.columns().to_vec();
-            return Err(DataSetError::OtherColumns { name, file, found, expected });
+    /// Whether `table` is this data set, by columns, rows and the [fingerprint](Fingerprint::Numbers)
+    /// of its numbers.
+    pub fn check(&self, table: &Table) -> Result<(), Difference> {
+        let (found, expected) = (table.columns(), self.columns());
+        if found != expected {
+            return Err(Difference::Columns { found: found.to_vec(), expected });
         }
         let (found, expected) = (table.values().rows(), self.rows);
         if found != expected {
-            return Err(DataSetError::OtherRows { name, file, found, expected });
+            return Err(Difference::Rows { found, expected });
         }
-        // The fingerprint of a file is taken while it is read.
+        // The fingerprint of a file is taken before it is read.
         if let Fingerprint::Numbers(expected) = self.fingerprint {
             let found = content_sha256(table.values());
             if found != expected {
-                let what = "its numbers";
-                return Err(DataSetError::OtherContent { name, file, what, found, expected });
+                return Err(Difference::Content { what: "its numbers", found, expected });
             }
         }
         Ok(())

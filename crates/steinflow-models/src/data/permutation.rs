@@ -3,7 +3,7 @@
 
 use rand_mt::Mt;
 
-/// The numbers 0 … n − 1 in random order.
+/// The numbers 0 … n − 1 in random order; n is at most 2³², which no table reaches.
 ///
 /// An index up to `last` is drawn as the low bits of a word, again until it is in range. That, and the
 /// walk from the end, is what NumPy's legacy generator does, so the same words give the same order.

@@ -2,42 +2,25 @@
 //! because it has 428 MiB.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use sha2::{Digest as _, Sha256};
 use steinflow::Matrix;
 
-use super::digest::hexadecimal;
-use super::{DataSet, DataSetError, MAX_TEXT_BYTES, Table, TableError};
+use super::{DataSet, DataSetError, Difference, Table, TableError, file_sha256};
 use crate::Result;
 
 /// Reads the file of `set`, whose bytes have the SHA-256 `expected`.
 pub(super) fn read(file: &Path, set: &DataSet, expected: &'static str) -> Result<Table> {
-    let opened =
-        File::open(file).map_err(|source| TableError::Open { file: file.to_owned(), source })?;
-    let mut hashed = Hashed { reader: opened.take(MAX_TEXT_BYTES), hasher: Sha256::new() };
-    let table = from_lines(BufReader::new(&mut hashed), file, set.columns())?;
-    let found = hexadecimal(&hashed.hasher.finalize());
+    let unreadable = |source| TableError::Open { file: file.to_owned(), source };
+    let found = file_sha256(file).map_err(unreadable)?;
     if found != expected {
-        let (name, file, what) = (set.name, file.to_owned(), "the file");
-        return Err(DataSetError::OtherContent { name, file, what, found, expected }.into());
+        let difference = Difference::Content { what: "the file", found, expected };
+        let (name, file) = (set.name, file.to_owned());
+        return Err(DataSetError::Other { name, file, difference }.into());
     }
-    Ok(table)
-}
-
-/// Takes the fingerprint of all that is read through it.
-struct Hashed<R> {
-    reader: R,
-    hasher: Sha256,
-}
-
-impl<R: Read> Read for Hashed<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.reader.read(buffer)?;
-        self.hasher.update(&buffer[..count]);
-        Ok(count)
-    }
+    let opened = File::open(file).map_err(unreadable)?;
+    from_lines(BufReader::new(opened), file, set.columns())
 }
 
 /// Moves the first cell of every line to the end, where the other data sets have their target.

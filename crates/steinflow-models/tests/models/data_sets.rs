@@ -67,6 +67,7 @@ fn files_of_other_content_are_refused() {
         std::fs::write(folder.path().join("yacht.csv"), text).unwrap();
         let message = find("yacht", Some(folder.path())).unwrap().table().unwrap_err().to_string();
         assert!(message.contains(words), "`{words}` is not in: {message}");
+        assert!(message.contains("data fetch yacht --force"), "{message}");
         assert!(message.contains("--data FILE"), "{message}");
     }
 }
