@@ -10,6 +10,7 @@ mod files;
 mod progress;
 mod reproduce;
 mod sample;
+mod scores;
 mod settings;
 mod summary;
 
