@@ -48,9 +48,22 @@ impl Default for Command {
 
 #[derive(Args, Debug)]
 pub struct ReproduceArguments {
-    /// Which experiment.
+    #[command(subcommand)]
     pub experiment: Experiment,
-    /// Where to put the table, its raw numbers and the settings.
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Experiment {
+    /// How much of the variance of N(0, I) each method keeps, by dimension.
+    Collapse(CommonArguments),
+    /// Bayesian neural networks on the UCI regression sets, the paper's tables beside ours.
+    Uci(UciArguments),
+}
+
+/// What every experiment takes.
+#[derive(Args, Clone, Debug)]
+pub struct CommonArguments {
+    /// Where to put tables, figures, their raw numbers and the settings [default: runs/EXPERIMENT].
     #[arg(long, value_name = "DIR", default_value = "runs/reproduce")]
     pub out: PathBuf,
     /// Replace the folder if it exists.
@@ -61,10 +74,33 @@ pub struct ReproduceArguments {
     pub quick: bool,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum Experiment {
-    /// How much of the variance of N(0, I) each method keeps, by dimension.
-    Collapse,
+#[derive(Args, Debug)]
+pub struct UciArguments {
+    #[command(flatten)]
+    pub common: CommonArguments,
+    /// Only these data sets, separated by commas [default: all that are here].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub datasets: Vec<String>,
+    /// Only these methods, separated by commas [default: all].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub methods: Vec<String>,
+    /// Only these splits: a number K or a range as in 0-9 [default: all].
+    #[arg(long, value_name = "RANGE", value_parser = split_range)]
+    pub splits: Option<std::ops::RangeInclusive<usize>>,
+    /// `paper`, `best`, or a TOML file like theirs.
+    #[arg(long, value_name = "NAME", default_value = "paper")]
+    pub settings: String,
+    /// Where to look for the data sets, before $STEINFLOW_DATA and the cache.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+}
+
+fn split_range(text: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.trim().parse(), last.trim().parse()) {
+        (Ok(first), Ok(last)) if first <= last => Ok(first..=last),
+        _ => Err("write one number as in 3, or a range as in 0-9".to_owned()),
+    }
 }
 
 #[derive(Args, Debug)]

@@ -2,6 +2,7 @@
 
 mod collapse;
 mod jobs;
+mod uci;
 
 use std::process::ExitCode;
 
@@ -9,8 +10,9 @@ use crate::args::{Experiment, ReproduceArguments};
 use crate::error::Result;
 
 pub fn command(arguments: &ReproduceArguments) -> Result<ExitCode> {
-    match arguments.experiment {
-        Experiment::Collapse => collapse::run(arguments)?,
+    match &arguments.experiment {
+        Experiment::Collapse(arguments) => collapse::run(arguments)?,
+        Experiment::Uci(arguments) => uci::run(arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

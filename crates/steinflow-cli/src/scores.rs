@@ -46,7 +46,10 @@ impl Scores {
     }
 
     /// Judges particles by the test rows of a fit; none where no rows were held back.
-    pub fn of_test_rows<T: Real>(fit: &NetworkFit<T>, theta: MatRef<'_, T>) -> Result<Option<Self>> {
+    pub fn of_test_rows<T: Real>(
+        fit: &NetworkFit<T>,
+        theta: MatRef<'_, T>,
+    ) -> Result<Option<Self>> {
         let data = &fit.data;
         if data.test_targets().is_empty() {
             return Ok(None);

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use steinflow::Error as LibraryError;
 use steinflow::integrator::StepSize;
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Parameters};
-use steinflow_models::NETWORK;
 use steinflow_models::data::data_sets;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
+use steinflow_models::{Model, NETWORK};
 
 use super::{Config, KernelOptions, MethodOptions, ModelOptions, integrator, step_size};
 use crate::curvature;
@@ -32,6 +32,15 @@ impl Config {
     /// Fills in what was not set, with the model's help, and checks that the parts fit.
     pub fn resolve(mut settings: Settings) -> Result<Self> {
         let model = settings.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+        record_model_defaults(&mut settings, &model)?;
+        let spec = model_options(&settings).spec(&model, settings.seed.unwrap_or(0))?;
+        let target = steinflow_models::build::<f64>(&spec)?;
+        Self::resolve_on(settings, &*target)
+    }
+
+    /// As [`Config::resolve`], for a model that is built already and named in the settings.
+    pub fn resolve_on(mut settings: Settings, target: &dyn Model<f64>) -> Result<Self> {
+        let model = settings.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
         let on_toy = model == DEFAULT_MODEL;
         let default_method = if on_toy { "sgrhmc-stein" } else { "svgd" };
         let method = Method::named(settings.method.as_deref().unwrap_or(default_method))?;
@@ -40,9 +49,7 @@ impl Config {
         let on_network = model == NETWORK;
         let kernel = resolve_kernel(&settings, &method, needs_data(&model) && !on_network)?;
         let seed = settings.seed.unwrap_or(0);
-        record_model_defaults(&mut settings, &model)?;
         let model_options = model_options(&settings);
-        let target = steinflow_models::build::<f64>(&model_options.spec(&model, seed)?)?;
         let own_start = settings.start_mean.is_empty()
             && settings.start_sd.is_none()
             && target.start_sample(1, 0).is_some();
@@ -55,7 +62,7 @@ impl Config {
         };
         let sharpness = || -> Result<f64> {
             let sound = start_mean.len() == target.dim() && start_sd >= 0.0;
-            Ok(if sound { curvature::at_start(&*target, &start_mean, start_sd)? } else { 1.0 })
+            Ok(if sound { curvature::at_start(&target, &start_mean, start_sd)? } else { 1.0 })
         };
 
         let sigma = settings.sigma.unwrap_or(1.0);
@@ -112,7 +119,7 @@ fn needs_data(model: &str) -> bool {
     steinflow_models::catalogue().iter().any(|info| info.name == model && info.needs_data)
 }
 
-fn model_options(settings: &Settings) -> ModelOptions {
+pub(super) fn model_options(settings: &Settings) -> ModelOptions {
     let own = settings.clone();
     ModelOptions {
         dim: own.dim,

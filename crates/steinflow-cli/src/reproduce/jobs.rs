@@ -63,7 +63,7 @@ impl Ledger {
                 if let Some(result) = kept {
                     return Ok(result);
                 }
-                let result = work(job);
+                let result = alone(|| work(job));
                 self.journal.record(&key(job), &result)?;
                 bar.inc(1);
                 Ok(result)
@@ -76,5 +76,15 @@ impl Ledger {
     /// Forgets the results, once the folder holds them.
     pub fn delete(self) -> Result<()> {
         Ok(self.journal.delete()?)
+    }
+}
+
+/// Does a job on a single thread of its own: with more jobs than cores, sharing one job between cores
+/// only costs.
+fn alone<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+        Ok(pool) => pool.install(work),
+        // No thread to be had: this one will do.
+        Err(_) => work(),
     }
 }
