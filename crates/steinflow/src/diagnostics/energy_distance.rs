@@ -61,16 +61,14 @@ fn require_rows<T>(points: MatRef<'_, T>, what: &'static str) -> Result<()> {
 
 /// E|X − Y|.
 fn mean_across<T: Real>(x: MatRef<'_, T>, y: MatRef<'_, T>) -> f64 {
-    let sum = sum_by_rows(x.rows(), |i| {
-        (0..y.rows()).map(|j| distance(x.row(i), y.row(j))).sum::<f64>()
-    });
+    let sum =
+        sum_by_rows(x.rows(), |i| (0..y.rows()).map(|j| distance(x.row(i), y.row(j))).sum::<f64>());
     sum / (x.rows() as f64 * y.rows() as f64)
 }
 
 /// E|X − X′|, from the pairs below the diagonal.
 fn mean_within<T: Real>(x: MatRef<'_, T>) -> f64 {
-    let sum =
-        sum_by_rows(x.rows(), |i| (0..i).map(|j| distance(x.row(i), x.row(j))).sum::<f64>());
+    let sum = sum_by_rows(x.rows(), |i| (0..i).map(|j| distance(x.row(i), x.row(j))).sum::<f64>());
     2.0 * sum / (x.rows() as f64).powi(2)
 }
 
