@@ -29,7 +29,7 @@ pub struct Arguments {
 pub enum Command {
     /// Run a sampler on a model and write a run folder.
     Sample(Box<SampleArguments>),
-    /// Make a table of the project's experiments again.
+    /// Make a table or a figure of the project's experiments again.
     Reproduce(ReproduceArguments),
     /// List the samplers: name, formula, settings, reference.
     Methods(ListArguments),
@@ -47,9 +47,23 @@ impl Default for Command {
 pub struct ReproduceArguments {
     /// Which experiment.
     pub experiment: Experiment,
-    /// Where to put the table, its raw numbers and the settings.
-    #[arg(long, value_name = "DIR", default_value = "runs/reproduce")]
+    /// Where to put tables, figures, their raw numbers and the settings.
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "runs/reproduce",
+        default_value_ifs = [
+            ("experiment", "toy", "runs/reproduce-toy"),
+            ("experiment", "table1", "runs/reproduce-table1"),
+            ("experiment", "samples", "runs/reproduce-samples"),
+            ("experiment", "traces", "runs/reproduce-traces"),
+            ("experiment", "evolution", "runs/reproduce-evolution"),
+        ]
+    )]
     pub out: PathBuf,
+    /// The first seed of the toy experiments [default: 1].
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
     /// Replace the folder if it exists.
     #[arg(long)]
     pub force: bool,
@@ -58,10 +72,20 @@ pub struct ReproduceArguments {
     pub quick: bool,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Experiment {
     /// How much of the variance of N(0, I) each method keeps, by dimension.
     Collapse,
+    /// The paper's toy on three crescents: the four figures below, and a page about them.
+    Toy,
+    /// One chain of SGLD and of SGHMC beside the particles of SVGD and of SGHMC-Stein.
+    Table1,
+    /// Final particles of every method, and over many seeds the share of each crescent.
+    Samples,
+    /// Paths of a few particles of every method.
+    Traces,
+    /// SGRHMC-Stein at four moments, and an animation.
+    Evolution,
 }
 
 #[derive(Args, Debug)]

@@ -6,6 +6,7 @@ mod config;
 mod curvature;
 mod error;
 mod files;
+mod grid;
 mod progress;
 mod reproduce;
 mod sample;
