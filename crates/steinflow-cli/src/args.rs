@@ -61,7 +61,7 @@ pub struct ReproduceArguments {
         ]
     )]
     pub out: PathBuf,
-    /// The first seed of the toy experiments [default: 1].
+    /// The first seed of the toy experiments [default: 0].
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
     /// Replace the folder if it exists.

@@ -5,6 +5,7 @@ mod csv;
 mod evolution;
 mod flow;
 mod judge;
+mod moves;
 mod page;
 mod samples;
 mod table1;
@@ -25,7 +26,8 @@ use crate::settings::Settings;
 use backdrop::Backdrop;
 
 const METHODS: &str = include_str!("../../../../experiments/toy/methods.toml");
-const DEFAULT_SEED: u64 = 1;
+/// As `steinflow sample`.
+const DEFAULT_SEED: u64 = 0;
 
 /// What all of the experiments share.
 struct Toy {
@@ -41,7 +43,15 @@ struct Toy {
 #[serde(rename_all = "kebab-case")]
 struct Methods {
     particles: usize,
+    window: Window,
     method: Vec<Row>,
+}
+
+/// Limits of the axes.
+#[derive(Deserialize)]
+struct Window {
+    x: (f64, f64),
+    y: (f64, f64),
 }
 
 /// Settings with a name for people.
@@ -55,6 +65,9 @@ struct Row {
     settings: Settings,
 }
 
+/// Makes the figures of one experiment and the section about them.
+type Make = fn(&Toy, &mut RunFolder) -> Result<Section>;
+
 /// A part of the page, and what of it is worth a place on the terminal.
 struct Section {
     markdown: String,
@@ -63,10 +76,11 @@ struct Section {
 
 impl Toy {
     fn new(arguments: &ReproduceArguments) -> Result<Self> {
+        let methods: Methods = parse("methods.toml", METHODS)?;
         Ok(Self {
-            backdrop: Backdrop::new()?,
+            backdrop: Backdrop::new(methods.window.x, methods.window.y)?,
             parts: TriCrescent.parts().expect("the tri-crescent has three parts"),
-            methods: parse("methods.toml", METHODS)?,
+            methods,
             seed: arguments.seed.unwrap_or(DEFAULT_SEED),
             quick: arguments.quick,
         })
@@ -85,7 +99,6 @@ impl Toy {
 pub fn run(arguments: &ReproduceArguments) -> Result<()> {
     let toy = Toy::new(arguments)?;
     let mut folder = RunFolder::create(&arguments.out, arguments.force)?;
-    type Make = fn(&Toy, &mut RunFolder) -> Result<Section>;
     let experiments: [(Experiment, Make); 4] = [
         (Experiment::Table1, table1::make),
         (Experiment::Samples, samples::make),

@@ -6,7 +6,7 @@ use super::Animation;
 use crate::{Error, Result};
 
 /// Pixels for one unit of the figure: a large animation is slow to load.
-const SCALE: f32 = 1.5;
+const SCALE: f32 = 1.0;
 /// The palette's last entry: as in the frame before.
 const UNCHANGED: u8 = 255;
 /// How long the last frame stays, in seconds, before the animation begins again.
@@ -92,9 +92,12 @@ struct Palette {
 
 impl Palette {
     fn of(images: &[Image]) -> Self {
-        let mut counts: BTreeMap<Rgb, u64> = BTreeMap::new();
-        for pixel in images.iter().flat_map(|image| &image.pixels) {
-            *counts.entry(*pixel).or_default() += 1;
+        let mut counts: BTreeMap<Rgb, usize> = BTreeMap::new();
+        // Most of a picture is long runs of one colour.
+        for image in images {
+            for run in image.pixels.chunk_by(|a, b| a == b) {
+                *counts.entry(run[0]).or_default() += run.len();
+            }
         }
         let mut colors: Vec<Rgb> = counts.keys().copied().collect();
         // A stable sort of sorted colours: ties do not depend on anything else.
@@ -126,8 +129,10 @@ impl Palette {
         let mut indices = vec![ground; (width * height) as usize];
         let rows = indices.chunks_exact_mut(width as usize);
         for (row, pixels) in rows.zip(image.pixels.chunks_exact(image.width as usize)) {
-            for (index, pixel) in row.iter_mut().zip(pixels) {
-                *index = self.index[pixel];
+            let mut from = 0;
+            for run in pixels.chunk_by(|a, b| a == b) {
+                row[from..from + run.len()].fill(self.index[&run[0]]);
+                from += run.len();
             }
         }
         indices

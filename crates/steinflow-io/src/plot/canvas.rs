@@ -121,7 +121,11 @@ impl Canvas {
         });
     }
 
-    pub fn line(&mut self, points: Vec<(f64, f64)>, color: Color, width: f64) {
+    pub fn line(&mut self, mut points: Vec<(f64, f64)>, color: Color, width: f64) {
+        // More digits cannot be seen, and long paths would make large files.
+        for (x, y) in &mut points {
+            (*x, *y) = ((*x * 100.0).round() / 100.0, (*y * 100.0).round() / 100.0);
+        }
         self.scene.add(Primitive::PolyLine {
             points,
             stroke: color.into(),

@@ -6,8 +6,10 @@ use super::canvas::{Canvas, Color, PARTICLES};
 use super::frame::Frame;
 use super::plane::dot_style;
 
-/// In how many shades a path goes from pale to full colour.
-const SHADES: usize = 12;
+/// In how many shades a path goes from pale to full colour, at most.
+const MOST_SHADES: usize = 12;
+/// Shorter moves than this, in units of the canvas, are joined with the next.
+const LEAST_MOVE: f64 = 0.1;
 /// What is left of the colour at the start of a path.
 const PALEST: f64 = 0.25;
 
@@ -119,20 +121,36 @@ fn draw_path(
     color: Color,
     width: f64,
 ) {
-    let places: Vec<(f64, f64)> = rows(points).map(|at| frame.at(at)).collect();
-    let segments = places.len().saturating_sub(1);
+    let length = |from: (f64, f64), to: (f64, f64)| (to.0 - from.0).hypot(to.1 - from.1);
+    let mut places: Vec<(f64, f64)> = Vec::new();
+    for (i, at) in rows(points).map(|at| frame.at(at)).enumerate() {
+        let is_end = i + 1 == points.rows();
+        // Written so that a place that is not finite is kept, as a gap.
+        if is_end || !places.last().is_some_and(|&last| length(last, at) < LEAST_MOVE) {
+            places.push(at);
+        }
+    }
+    // By length, not by time: a path that soon comes to rest would be pale all over.
+    let covered = |pair: &[(f64, f64)]| {
+        let length = length(pair[0], pair[1]);
+        if length.is_finite() { length } else { 0.0 }
+    };
+    let total: f64 = places.windows(2).map(covered).sum();
+    let shades = (places.len() / 3).clamp(2, MOST_SHADES);
+    let mut so_far = 0.0;
     let mut line: Vec<(f64, f64)> = Vec::new();
     let mut shade = 0;
     let mut finish = |line: &mut Vec<(f64, f64)>, shade: usize| {
-        let share = PALEST + (1.0 - PALEST) * shade as f64 / (SHADES - 1) as f64;
+        let share = PALEST + (1.0 - PALEST) * shade as f64 / (shades - 1) as f64;
         if line.len() > 1 {
             canvas.line(std::mem::take(line), color.faded(share), width);
         } else {
             line.clear();
         }
     };
-    for (i, pair) in places.windows(2).enumerate() {
-        let own_shade = (i * SHADES / segments).min(SHADES - 1);
+    for pair in places.windows(2) {
+        so_far += covered(pair);
+        let own_shade = ((so_far / total * shades as f64) as usize).min(shades - 1);
         let inside = frame.clipped(pair[0], pair[1]);
         let goes_on =
             own_shade == shade && inside.is_some_and(|(start, _)| line.last() == Some(&start));

@@ -51,7 +51,7 @@ impl<'a, T: Real> EnergyDistance<'a, T> {
     }
 }
 
-fn require_rows<T>(points: MatRef<'_, T>, what: &'static str) -> Result<()> {
+fn require_rows<T: Real>(points: MatRef<'_, T>, what: &'static str) -> Result<()> {
     if points.rows() == 0 {
         let expected = "one point or more".to_owned();
         return Err(Error::Shape { what, found: "no points".to_owned(), expected });

@@ -2,15 +2,13 @@
 
 use steinflow::Matrix;
 use steinflow_io::plot::{Density, Key, Panel, Panels};
-use steinflow_models::{Describe as _, toy::TriCrescent};
+use steinflow_models::toy::TriCrescent;
 
 use crate::error::Result;
 use crate::grid::log_density_grid;
 
 /// Points of the grid along an axis.
 const POINTS: usize = 200;
-/// Room below the lowest crescent for the text in a panel's corner.
-const BELOW: f64 = 0.9;
 
 pub struct Backdrop {
     x: (f64, f64),
@@ -19,9 +17,8 @@ pub struct Backdrop {
 }
 
 impl Backdrop {
-    pub fn new() -> Result<Self> {
-        let [x, y] = TriCrescent.window().expect("the tri-crescent lies in a plane");
-        let (x, y) = (x.into(), (y[0] - BELOW, y[1]));
+    /// The target between these limits.
+    pub fn new(x: (f64, f64), y: (f64, f64)) -> Result<Self> {
         Ok(Self { x, y, log_density: log_density_grid::<f64>(&TriCrescent, &[x, y], POINTS)? })
     }
 

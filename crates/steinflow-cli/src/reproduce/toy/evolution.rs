@@ -12,6 +12,7 @@ use steinflow_models::{Describe as _, toy::TriCrescent};
 use super::csv::{Csv, number};
 use super::flow::Flow;
 use super::judge::{Judge, Reference};
+use super::moves::Moves;
 use super::{Section, Toy, parse, samples, write_figure};
 use crate::error::Result;
 
@@ -153,8 +154,7 @@ fn animate(toy: &Toy, plan: &Plan, flow: &Flow, folder: &mut RunFolder) -> Resul
         .into_iter()
         .map(|step| Frame { label: label(flow, step), points: flow.places(step) })
         .collect();
-    let trail = format!("the {} frames before", plan.animated_trail);
-    let legend = legend(&trail);
+    let legend = legend("their way here");
     let animation = Animation {
         figure: toy.backdrop.figure(&plan.method, "on three crescents", 1, &[], &legend),
         frames: &frames,
@@ -193,6 +193,12 @@ fn text(
     let exact = TriCrescent.exact_moments().map_or(f64::NAN, |m| m.covariance.row(1)[1].sqrt());
     let last = flow.steps();
     let settled = standard_deviation(flow.places(last).as_ref(), 1);
+    let changes = match Moves::of(flow, &toy.parts).last_change {
+        Some(step) => {
+            format!("the last particle to change crescent does so at step {step} of {last}")
+        }
+        None => "no particle ever changes crescent".to_owned(),
+    };
     Ok(format!(
         "\n## Evolution of {method}\n\n\
          ![{method} at {count} moments](evolution.png)\n\n\
@@ -205,9 +211,9 @@ fn text(
          convergence to the tri-Gaussian density π.”\n\n\
          **What we see.** The particles are farthest apart in y at step {step} (standard deviation \
          {spread:.2}); at the end it is {settled:.2}, and {exact:.2} for the target.\n\n{table}\n\
-         **Where we differ.** The paper gives no times, so the moments are ours. A step of the first \
-         phase is longer than a crescent is thick: between two frames a particle may pass a barrier \
-         without ever having been on it.\n",
+         **Where we differ.** The paper gives no times, so the moments are ours. Convergence is of the \
+         places within a crescent, less of the crescents' shares: {changes}, and what they were then \
+         is what they are at the end.\n",
         method = plan.method,
         count = plan.moments.len(),
         seed = toy.seed,

@@ -24,9 +24,8 @@ impl Flow {
         let model = steinflow_models::build::<f64>(&config.model_spec())?;
         let (mut states, mut times) = (Vec::new(), Vec::new());
         let keep = |at: &Snapshot<'_, f64>| {
-            states.push(Matrix::from_fn(at.state.rows(), at.state.cols(), |i, j| {
-                at.state.row(i)[j]
-            }));
+            states
+                .push(Matrix::from_fn(at.state.rows(), at.state.cols(), |i, j| at.state.row(i)[j]));
             times.push(at.time);
             steinflow::Result::Ok(ControlFlow::Continue(()))
         };

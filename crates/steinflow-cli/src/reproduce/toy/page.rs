@@ -58,9 +58,8 @@ pub fn samples(
         table = markdown(methods),
     );
     let paper: Vec<&Tally> = methods.iter().filter(|tally| tally.in_paper).collect();
-    let count = |tally: &Tally| {
-        format!("{} in {} of {} seeds", tally.label, tally.found_all, tally.runs)
-    };
+    let count =
+        |tally: &Tally| format!("{} in {} of {} seeds", tally.label, tally.found_all, tally.runs);
     let (explorers, others_of_paper): (Vec<&Tally>, Vec<&Tally>) =
         paper.iter().partition(|tally| tally.is_explorer());
     let holds = explorers.iter().all(|tally| tally.always_finds_all())
@@ -85,31 +84,29 @@ pub fn samples(
         .filter(|tally| tally.found_all > 0 && !tally.is_explorer() && tally.is_deterministic())
         .map(count)
         .collect();
-    let stays: Vec<&str> = others
+    let misses: Vec<String> = others
         .iter()
-        .filter(|tally| tally.is_explorer() && tally.always_stays())
-        .map(|tally| tally.label.as_str())
+        .filter(|tally| tally.is_explorer() && !tally.always_finds_all())
+        .map(count)
         .collect();
-    if !stays.is_empty() {
+    if !misses.is_empty() {
         let _ = writeln!(
             text,
-            "- **SGRHMC-Stein does not always leave.** In every seed all particles stay in the middle \
-             with: {}.",
-            stays.join("; ")
+            "- **SGRHMC-Stein needs its settings.** All three crescents are found by: {}.",
+            misses.join("; ")
         );
     }
     if !escapes.is_empty() {
         let _ = writeln!(
             text,
-            "- **Other methods leave too, given large enough steps or little enough friction**: {}.",
+            "- **Other methods find all three as well**, with other steps or less friction: {}.",
             escapes.join("; ")
         );
     }
-    if !(stays.is_empty() || escapes.is_empty()) {
+    if !(misses.is_empty() || escapes.is_empty()) {
         text.push_str(
-            "- Which method crosses is therefore a matter of step size and friction, not of geometry \
-             alone: large Euler steps overshoot, and what overshoots far enough lands in the next \
-             crescent.\n",
+            "- Which method crosses is therefore a matter of step size, friction and number of \
+             particles, not of geometry alone.\n",
         );
     }
     text.push_str(

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use steinflow::{Error as LibraryError, Matrix};
 use steinflow_io::RunFolder;
-use steinflow_io::plot::{Key, Layer, Mark, Panel};
+use steinflow_io::plot::{Layer, Panel};
 use steinflow_models::{Describe as _, toy::TriCrescent};
 
 use super::csv::{Csv, number};
@@ -128,8 +128,7 @@ fn draw(
         reference.len(),
         count = toy.methods.particles,
     );
-    let legend = [Key { mark: Mark::Dot, color: 0, name: "final particles" }];
-    let figure = toy.backdrop.figure("Final particles", &caption, 4, &panels, &legend);
+    let figure = toy.backdrop.figure("Final particles", &caption, 4, &panels, &[]);
     write_figure(folder, "samples", &figure.draw()?)
 }
 
@@ -146,10 +145,7 @@ fn particles_csv(toy: &Toy, cells: &[Cell<'_>]) -> Csv {
         for i in 0..theta.rows() {
             let place = theta.row(i);
             let crescent = &toy.parts.names()[toy.parts.classify(place)];
-            csv.row(
-                &[cell.label, crescent],
-                &[i.to_string(), number(place[0]), number(place[1])],
-            );
+            csv.row(&[cell.label, crescent], &[i.to_string(), number(place[0]), number(place[1])]);
         }
     }
     csv

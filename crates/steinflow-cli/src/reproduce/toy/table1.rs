@@ -103,9 +103,7 @@ impl Drawn {
             paths: (0..shown).map(|particle| flow.path(particle, 0, last)).collect(),
             starts: at(0),
             ends: at(last),
-            arrows: plan
-                .arrow_every
-                .map(|_| (matrix(&|i| arrows[i].0), matrix(&|i| arrows[i].1))),
+            arrows: plan.arrow_every.map(|_| (matrix(&|i| arrows[i].0), matrix(&|i| arrows[i].1))),
         }
     }
 }

@@ -49,11 +49,7 @@ impl Range {
 
     fn decimal(&self) -> String {
         let Self { mean, least, most } = self;
-        if mean.is_nan() {
-            "–".to_owned()
-        } else {
-            format!("{mean:.3} ({least:.3}–{most:.3})")
-        }
+        if mean.is_nan() { "–".to_owned() } else { format!("{mean:.3} ({least:.3}–{most:.3})") }
     }
 }
 

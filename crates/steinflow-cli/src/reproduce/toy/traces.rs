@@ -6,10 +6,10 @@ use serde::Deserialize;
 use steinflow::Matrix;
 use steinflow_io::RunFolder;
 use steinflow_io::plot::{Key, Layer, Mark, Panel};
-use steinflow_models::Parts;
 
 use super::csv::{Csv, number};
 use super::flow::Flow;
+use super::moves::Moves;
 use super::{Section, Toy, parse, write_figure};
 use crate::error::Result;
 
@@ -18,16 +18,6 @@ const SETTINGS: &str = include_str!("../../../../../experiments/toy/traces.toml"
 #[derive(Deserialize)]
 struct Plan {
     shown: usize,
-}
-
-/// How the particles of a method moved.
-struct Moves {
-    /// The share of particles that were outside of the crescent they began in at any step.
-    left: f64,
-    /// Changes from one crescent to another, per particle.
-    changes: f64,
-    /// The longest way of a particle in one step.
-    longest: f64,
 }
 
 pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
@@ -50,18 +40,22 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
     }
     draw(toy, &plan, &labels, &flows, folder)?;
 
-    let mut csv = Csv::new("method,share_that_left,changes_of_crescent,longest_step");
+    let mut csv = Csv::new("method,share_that_left,changes_of_crescent,last_change,longest_step");
     let mut table = String::from(
-        "| method | left the middle crescent at any step | changes of crescent per particle | longest step |\n|---|---|---|---|\n",
+        "| method | left the middle crescent at any step | changes of crescent per particle | last \
+         change at step | longest step |\n|---|---|---|---|---|\n",
     );
     for (label, flow) in labels.iter().zip(&flows) {
         let moves = Moves::of(flow, &toy.parts);
-        csv.row(&[label], &[moves.left, moves.changes, moves.longest].map(number));
+        let last = moves.last_change.map_or_else(String::new, |step| step.to_string());
+        let (left, changes) = (number(moves.left), number(moves.changes));
+        csv.row(&[label], &[left, changes, last.clone(), number(moves.longest)]);
         let _ = writeln!(
             table,
-            "| {label} | {:.0} % | {:.1} | {:.2} |",
+            "| {label} | {:.0} % | {:.1} | {} | {:.2} |",
             100.0 * moves.left,
             moves.changes,
+            if last.is_empty() { "–" } else { &last },
             moves.longest
         );
     }
@@ -77,10 +71,10 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
          **The paper.** “SGRHMC-Stein aggressively explores the space, while other methods cannot \
          escape the local component.”\n\n\
          **What we see.**\n\n{table}\n\
-         **Where we differ.** A long step is a property of the step size as much as of the dynamics: \
-         Euler steps above the stability limit overshoot from side to side and over the barriers, which \
-         are zigzags in the figure and not paths of the continuous flow. Lines between places far \
-         apart should be read as jumps.\n",
+         **Where we differ.** We show the methods beyond the paper too, and count. Methods with momentum \
+         take {long} long steps first; the last change of crescent says whether particles went on crossing \
+         after them.\n",
+        long = long_steps(toy),
         shown = plan.shown,
         seed = toy.seed,
         particles = toy.methods.particles,
@@ -137,23 +131,9 @@ fn chosen(flow: &Flow, shown: usize) -> impl Iterator<Item = usize> {
     (0..shown).map(move |k| k * count / shown)
 }
 
-impl Moves {
-    fn of(flow: &Flow, parts: &Parts) -> Self {
-        let part = |step: usize, particle: usize| {
-            let (x, y) = flow.place(step, particle);
-            parts.classify(&[x, y])
-        };
-        let (mut left, mut changes, mut longest) = (0, 0, 0.0_f64);
-        for particle in 0..flow.particles() {
-            let home = part(0, particle);
-            left += usize::from((0..=flow.steps()).any(|step| part(step, particle) != home));
-            for step in 0..flow.steps() {
-                changes += usize::from(part(step, particle) != part(step + 1, particle));
-                let ((x, y), (a, b)) = (flow.place(step, particle), flow.place(step + 1, particle));
-                longest = longest.max((a - x).hypot(b - y));
-            }
-        }
-        let count = flow.particles() as f64;
-        Self { left: left as f64 / count, changes: changes as f64 / count, longest }
-    }
+/// The steps of the first of several phases, where a method has several.
+fn long_steps(toy: &Toy) -> String {
+    let mut phases = toy.methods.method.iter().map(|row| &row.settings.phase);
+    let first = phases.find(|phases| phases.len() > 1).and_then(|phases| phases.first());
+    first.map_or_else(|| "no".to_owned(), |phase| phase.steps.to_string())
 }
