@@ -11,7 +11,7 @@ fn pairs(values: &[[f64; 2]]) -> Matrix<f64> {
     Matrix::from_fn(values.len(), 2, |i, j| values[i][j])
 }
 
-fn panel<'a>(layers: Vec<Layer<'a>>) -> Panel<'a> {
+fn panel(layers: Vec<Layer<'_>>) -> Panel<'_> {
     Panel { title: "panel".into(), layers, corner: Vec::new() }
 }
 

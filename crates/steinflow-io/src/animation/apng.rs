@@ -1,4 +1,4 @@
-//! The animated PNG: 255 colours for all frames, and in every frame only what has changed.
+//! The animated PNG: 63 colours for all frames, and in every frame only what has changed.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use crate::{Error, Result};
 
 /// Pixels for one unit of the figure: a large animation is slow to load.
 const SCALE: f32 = 1.0;
-/// The palette's last entry: as in the frame before.
-const UNCHANGED: u8 = 255;
+/// The palette's last entry: as in the frame before. Few colours make small files.
+const UNCHANGED: u8 = 63;
 /// How long the last frame stays, in seconds, before the animation begins again.
 const REST: u16 = 2;
 
@@ -116,10 +116,10 @@ impl Palette {
         Self { colors, index }
     }
 
-    /// Always 256 entries, the last for what is unchanged.
+    /// As many entries for every animation, the last for what is unchanged.
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.colors.concat();
-        bytes.resize(3 * 256, 0);
+        bytes.resize(3 * (usize::from(UNCHANGED) + 1), 0);
         bytes
     }
 

@@ -25,8 +25,8 @@ pub fn opening(arguments: &ReproduceArguments, seed: u64) -> String {
          zᵢ multiplies y, which cannot be normalised; this is the crescent of Ma, Chen and Fox (2015), \
          whom the paper follows, once for every zᵢ. Particles start at N(0, 0.01 I) and the metric is \
          G⁻¹ = 1.5 √|U + 0.5|, both as in the paper, with U = −log π. The kernel is squared exponential \
-         on all of the state with h = med²/log N. The paper gives neither step sizes nor frictions nor \
-         the number of particles.\n",
+         on all of the state with h = med²/log N. The paper's text on the toy gives neither step sizes \
+         nor frictions nor the number of particles.\n",
         version = env!("CARGO_PKG_VERSION"),
     )
 }
@@ -49,7 +49,9 @@ pub fn samples(
          each crescent. “All three” counts seeds in which every crescent holds at least {least:.0} %, \
          “only the middle” those in which no particle is elsewhere. The energy distance is to \
          {reference} exact samples. [`samples.csv`](samples.csv) has the particles of the figure, \
-         [`samples-seeds.csv`](samples-seeds.csv) every seed.\n\n\
+         [`samples-seeds.csv`](samples-seeds.csv) every seed. Beyond the paper stand Blob, SGNHT-Stein, \
+         SVGD-product (the product-space sampler: SVGD with the noise that makes it exact) and LAWGD \
+         (the inverse generator on a grid).\n\n\
          **The paper.** “While all methods explore the mode nearest to initialization, only RHMC \
          explores all three modes.”\n\n\
          **What we see.**\n\n{table}\n",

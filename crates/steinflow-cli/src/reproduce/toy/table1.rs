@@ -59,7 +59,7 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
         .collect();
     draw(toy, &plan, &drawn, folder)?;
 
-    let mut csv = Csv::new("panel,particle,step,x,y,r_x,r_y");
+    let mut csv = Csv::new("method,particle,step,x,y,r_x,r_y");
     for (panel, flow) in plan.panel.iter().zip(&flows) {
         for particle in 0..panel.shown.min(flow.particles()) {
             for step in 0..=flow.steps() {
@@ -69,7 +69,7 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
                     Some((r_x, r_y)) => [number(r_x), number(r_y)],
                     None => [String::new(), String::new()],
                 });
-                csv.row(&[&panel.title], &cells);
+                csv.row(&[panel.settings.method.as_deref().unwrap_or_default()], &cells);
             }
         }
     }
@@ -170,8 +170,8 @@ fn text(toy: &Toy, plan: &Plan, flows: &[Flow]) -> String {
          (b) and (d) move on smooth curves and cover it together. The squared momentum per coordinate \
          has mean 1 under the target; what deterministic particles keep of it is in the last \
          column.\n\n{table}\n\
-         **Where we differ.** The paper draws its sketch over another density and gives no settings; \
-         ours are runs of the samplers on the toy target, with steps small enough to be the flow's.\n",
+         **Where we differ.** The paper's figure is there to explain, and no settings go with it; ours are \
+         runs of the samplers on the toy target, with steps small enough to be the flow's.\n",
         toy.seed
     )
 }
