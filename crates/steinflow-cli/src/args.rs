@@ -62,7 +62,7 @@ pub struct ReproduceArguments {
     )]
     pub out: PathBuf,
     /// The first seed of the toy experiments [default: 0].
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Replace the folder if it exists.
     #[arg(long)]
