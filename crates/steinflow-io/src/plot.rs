@@ -118,7 +118,8 @@ impl Figure {
         self.canvas.png_at(scale).map_err(Error::Png)
     }
 
-    /// The picture as an SVG file.
+    /// The picture as an SVG file. Its text asks for common fonts and falls back to the viewer's
+    /// own; a PNG needs none.
     pub fn svg(&self) -> String {
         self.canvas.svg()
     }

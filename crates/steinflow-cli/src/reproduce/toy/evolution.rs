@@ -194,9 +194,10 @@ fn text(
     let last = flow.steps();
     let settled = standard_deviation(flow.places(last).as_ref(), 1);
     let changes = match Moves::of(flow, &toy.parts).last_change {
-        Some(step) => {
-            format!("the last particle to change crescent does so at step {step} of {last}")
-        }
+        Some(step) => format!(
+            "the last to change crescent does so at step {step} of {last}, and the shares are the same \
+             from then on"
+        ),
         None => "no particle ever changes crescent".to_owned(),
     };
     Ok(format!(
@@ -211,9 +212,8 @@ fn text(
          convergence to the tri-Gaussian density π.”\n\n\
          **What we see.** The particles are farthest apart in y at step {step} (standard deviation \
          {spread:.2}); at the end it is {settled:.2}, and {exact:.2} for the target.\n\n{table}\n\
-         **Where we differ.** The paper gives no times, so the moments are ours. Convergence is of the \
-         places within a crescent, less of the crescents' shares: {changes}, and what they were then \
-         is what they are at the end.\n",
+         **Where we differ.** The paper gives no times, so the moments are ours. The shares of the \
+         crescents settle when particles stop crossing: {changes}.\n",
         method = plan.method,
         count = plan.moments.len(),
         seed = toy.seed,

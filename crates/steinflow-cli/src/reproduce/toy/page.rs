@@ -18,7 +18,7 @@ pub fn opening(arguments: &ReproduceArguments, seed: u64) -> String {
          Shen, Heinonen and Kaski, [De-randomizing MCMC dynamics with the diffusion Stein \
          operator](https://arxiv.org/abs/2110.03768) (2021), compare their samplers on a density of \
          three crescents, with all particles started in the middle one. This page and everything \
-         beside it comes from one command, steinflow {version}:\n\n\
+         beside it comes from one command (steinflow {version}, {system}, f64, any number of threads):\n\n\
          ```sh\nsteinflow reproduce {name} --seed {seed}{quick}\n```\n\n\
          The target is π(x, y) ∝ ⅓ Σᵢ exp(−x⁴/10 − ½(4(y − zᵢ) − x²)²) with z ∈ {{−2, 0, 2}}; a barrier \
          of 7.3 nats lies between neighbours. As printed in the paper the square has no minus sign and \
@@ -28,6 +28,7 @@ pub fn opening(arguments: &ReproduceArguments, seed: u64) -> String {
          on all of the state with h = med²/log N. The paper's text on the toy gives neither step sizes \
          nor frictions nor the number of particles.\n",
         version = env!("CARGO_PKG_VERSION"),
+        system = format_args!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
     )
 }
 

@@ -166,8 +166,8 @@ fn text(toy: &Toy, plan: &Plan, flows: &[Flow]) -> String {
          **The paper.** MCMC dynamics are stochastic simulations of a single chain; the deterministic \
          particles approximate the time evolution of the same densities. Without momentum they descend \
          a gradient, with momentum they flow along a Hamiltonian too, which the arrows show.\n\n\
-         **What we see.** A chain of (a) or (c) is rough and covers the crescent over time; particles of \
-         (b) and (d) move on smooth curves and cover it together. The squared momentum per coordinate \
+         **What we see.** Noise makes the path of (a) rough and bends that of (c), and one chain covers \
+         the crescent over time; particles of (b) and (d) move on smooth curves and cover it together. The squared momentum per coordinate \
          has mean 1 under the target; what deterministic particles keep of it is in the last \
          column.\n\n{table}\n\
          **Where we differ.** The paper's figure is there to explain, and no settings go with it; ours are \

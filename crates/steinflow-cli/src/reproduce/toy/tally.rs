@@ -144,3 +144,39 @@ pub fn markdown(tallies: &[Tally]) -> String {
 pub fn terminal(tallies: &[Tally]) -> String {
     table(&HEADER, tallies.iter().map(Tally::cells).collect()).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::judge::Verdict;
+    use super::*;
+    use steinflow::Matrix;
+
+    #[test]
+    fn seeds_are_counted_for_what_they_found() {
+        let cell = |seed: u64, found: Option<[f64; 3]>| Cell {
+            label: "method",
+            row: None,
+            seed,
+            found: found.map_or(Err("ran away".to_owned()), |shares| {
+                let verdict = Verdict { shares: shares.to_vec(), distance: shares[0] };
+                Ok((Matrix::zeros(1, 2), verdict))
+            }),
+        };
+        let cells = [
+            cell(1, Some([0.0, 1.0, 0.0])),
+            cell(2, Some([0.3, 0.4, 0.3])),
+            cell(3, Some([0.09, 0.5, 0.41])),
+            cell(4, None),
+        ];
+        let found = tallies(&cells, 0.1);
+        assert_eq!(found.len(), 1);
+        let tally = &found[0];
+        assert_eq!((tally.runs, tally.failed, tally.found_all, tally.stayed), (4, 1, 1, 1));
+        assert_eq!((tally.shares[0].least, tally.shares[0].most), (0.0, 0.3));
+        assert!((tally.shares[0].mean - 0.13).abs() < 1e-12);
+        assert!(!tally.always_stays() && !tally.always_finds_all());
+        // Nothing to take a mean of.
+        let text = markdown(&tallies(&cells[3..], 0.1));
+        assert!(text.contains("| – |") && !text.contains("NaN"), "{text}");
+    }
+}

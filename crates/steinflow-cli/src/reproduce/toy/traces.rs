@@ -71,10 +71,8 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
          **The paper.** “SGRHMC-Stein aggressively explores the space, while other methods cannot \
          escape the local component.”\n\n\
          **What we see.**\n\n{table}\n\
-         **Where we differ.** We show the methods beyond the paper too, and count. Methods with momentum \
-         take {long} long steps first; the last change of crescent says whether particles went on crossing \
-         after them.\n",
-        long = long_steps(toy),
+         **Where we differ.** We show methods beyond the paper too, and count crossings: the last change of \
+         crescent says for how long particles went on crossing.\n",
         shown = plan.shown,
         seed = toy.seed,
         particles = toy.methods.particles,
@@ -129,11 +127,4 @@ fn draw(
 fn chosen(flow: &Flow, shown: usize) -> impl Iterator<Item = usize> {
     let (count, shown) = (flow.particles(), shown.min(flow.particles()));
     (0..shown).map(move |k| k * count / shown)
-}
-
-/// The steps of the first of several phases, where a method has several.
-fn long_steps(toy: &Toy) -> String {
-    let mut phases = toy.methods.method.iter().map(|row| &row.settings.phase);
-    let first = phases.find(|phases| phases.len() > 1).and_then(|phases| phases.first());
-    first.map_or_else(|| "no".to_owned(), |phase| phase.steps.to_string())
 }
