@@ -30,7 +30,7 @@ pub struct Arguments {
 pub enum Command {
     /// Run a sampler on a model and write a run folder.
     Sample(Box<SampleArguments>),
-    /// Make a table of the project's experiments again.
+    /// Make a table or a figure of the project's experiments again.
     Reproduce(ReproduceArguments),
     /// List, describe and fetch the regression data sets that have a name.
     Data(DataArguments),
@@ -56,6 +56,16 @@ pub struct ReproduceArguments {
 pub enum Experiment {
     /// How much of the variance of N(0, I) each method keeps, by dimension.
     Collapse(CommonArguments),
+    /// The paper's toy on three crescents: the four figures below, and a page about them.
+    Toy(ToyArguments),
+    /// One chain of SGLD and of SGHMC beside the particles of SVGD and of SGHMC-Stein.
+    Table1(ToyArguments),
+    /// Final particles of every method, and over many seeds the share of each crescent.
+    Samples(ToyArguments),
+    /// Paths of a few particles of every method.
+    Traces(ToyArguments),
+    /// SGRHMC-Stein at four moments, and an animation.
+    Evolution(ToyArguments),
     /// Bayesian neural networks on the UCI regression sets, the paper's tables beside ours.
     Uci(UciArguments),
 }
@@ -63,15 +73,32 @@ pub enum Experiment {
 /// What every experiment takes.
 #[derive(Args, Clone, Debug)]
 pub struct CommonArguments {
-    /// Where to put tables, figures, their raw numbers and the settings [default: runs/EXPERIMENT].
-    #[arg(long, value_name = "DIR", default_value = "runs/reproduce")]
-    pub out: PathBuf,
+    /// Where to put tables, figures, their raw numbers and the settings [default:
+    /// runs/reproduce-EXPERIMENT].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Replace the folder if it exists.
     #[arg(long)]
     pub force: bool,
     /// A small part of the experiment, in seconds.
     #[arg(long)]
     pub quick: bool,
+}
+
+impl CommonArguments {
+    /// The folder asked for, or one named after the experiment.
+    pub fn out(&self, experiment: &str) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| format!("runs/reproduce-{experiment}").into())
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct ToyArguments {
+    #[command(flatten)]
+    pub common: CommonArguments,
+    /// The first seed [default: 0].
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
 }
 
 #[derive(Args, Debug)]

@@ -7,6 +7,7 @@ mod curvature;
 mod data;
 mod error;
 mod files;
+mod grid;
 mod progress;
 mod reproduce;
 mod sample;

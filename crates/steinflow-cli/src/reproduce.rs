@@ -1,7 +1,8 @@
-//! `steinflow reproduce`: tables that anyone can get again from one command.
+//! `steinflow reproduce`: tables and figures that anyone can get again from one command.
 
 mod collapse;
 mod jobs;
+mod toy;
 mod uci;
 
 use std::process::ExitCode;
@@ -12,6 +13,11 @@ use crate::error::Result;
 pub fn command(arguments: &ReproduceArguments) -> Result<ExitCode> {
     match &arguments.experiment {
         Experiment::Collapse(arguments) => collapse::run(arguments)?,
+        Experiment::Toy(arguments) => toy::run("toy", toy::FIGURES, arguments)?,
+        Experiment::Table1(arguments) => toy::run("table1", &["table1"], arguments)?,
+        Experiment::Samples(arguments) => toy::run("samples", &["samples"], arguments)?,
+        Experiment::Traces(arguments) => toy::run("traces", &["traces"], arguments)?,
+        Experiment::Evolution(arguments) => toy::run("evolution", &["evolution"], arguments)?,
         Experiment::Uci(arguments) => uci::run(arguments)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -57,7 +57,7 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
         plan.dims.retain(|&dim| dim <= 10);
         plan.seeds.truncate(2);
     }
-    let mut folder = RunFolder::create(&arguments.out, arguments.force)?;
+    let mut folder = RunFolder::create(arguments.out("collapse"), arguments.force)?;
     let mut jobs = Vec::new();
     // Large dimensions first, so that no core waits long at the end.
     for &dim in plan.dims.iter().rev() {

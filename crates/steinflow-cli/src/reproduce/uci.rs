@@ -30,7 +30,7 @@ pub fn run(arguments: &UciArguments) -> Result<()> {
     for (set, error) in &absent {
         eprintln!("not run: {}: {error}", set.name);
     }
-    let mut folder = RunFolder::create(&arguments.common.out, arguments.common.force)?;
+    let mut folder = RunFolder::create(arguments.common.out("uci"), arguments.common.force)?;
     let mut jobs = Vec::new();
     for source in &sources {
         for split in plan.splits(arguments, source) {

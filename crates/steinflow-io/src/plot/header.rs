@@ -10,11 +10,18 @@ const MARK_WIDTH: f64 = 16.0;
 const ENTRY_GAP: f64 = 18.0;
 
 /// How a legend shows an entry.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Mark {
+    /// A dot.
     Dot,
+    /// A filled rectangle.
     Bar,
+    /// A stroke.
     Line,
+    /// An open circle.
+    Ring,
+    /// An arrow.
+    Arrow,
 }
 
 struct Entry {
@@ -34,17 +41,11 @@ pub struct Header {
 
 impl Header {
     /// Lines for the strip between `left` and `right`; notes follow the caption.
-    pub fn new(plot: &ParticlePlot<'_>, notes: &[String], (left, right): (f64, f64)) -> Self {
+    pub fn new(title: &str, caption: &str, notes: &[String], (left, right): (f64, f64)) -> Self {
         let width = right - left;
-        let mut caption = wrapped(plot.caption, CAPTION_SIZE, width);
+        let mut caption = wrapped(caption, CAPTION_SIZE, width);
         caption.extend(wrapped(&notes.join("; "), CAPTION_SIZE, width));
-        Self {
-            left,
-            right,
-            title: wrapped(plot.title, TITLE_SIZE, width),
-            caption,
-            legend: Vec::new(),
-        }
+        Self { left, right, title: wrapped(title, TITLE_SIZE, width), caption, legend: Vec::new() }
     }
 
     /// Adds a legend entry.
@@ -80,6 +81,8 @@ impl Header {
                 Mark::Dot => canvas.dot((x + 6.0, y), 4.0, color, 1.0, false),
                 Mark::Bar => canvas.bar((x, y - 4.5), (12.0, 9.0), color, color),
                 Mark::Line => canvas.line(vec![(x, y), (x + 12.0, y)], color, 2.0),
+                Mark::Ring => canvas.ring((x + 6.0, y), 3.6, color),
+                Mark::Arrow => canvas.arrow((x, y), (x + 13.0, y), color, 1.2),
             }
         }
     }
