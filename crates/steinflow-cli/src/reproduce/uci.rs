@@ -1,5 +1,6 @@
 //! Bayesian neural networks on the UCI regression sets: the paper's tables, with its numbers beside ours.
 
+mod figure;
 mod job;
 mod plan;
 mod published;
@@ -56,6 +57,12 @@ pub fn run(arguments: &UciArguments) -> Result<()> {
     folder.write("traces.csv", tables::traces_csv(&cells).as_bytes())?;
     folder.write("tables.md", page.as_bytes())?;
     folder.write("tables.tex", tables::latex(&plan, &cells).as_bytes())?;
+    for source in &sources {
+        if let Some(figure) = figure::traces(&plan, &source.name, &cells)? {
+            folder.write(&format!("traces-{}.png", source.name), &figure.png()?)?;
+            folder.write(&format!("traces-{}.svg", source.name), figure.svg().as_bytes())?;
+        }
+    }
     let path = folder.commit()?;
     ledger.delete()?;
     writeln!(std::io::stdout(), "{page}\n{}", path.display())?;

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-
 use super::Toy;
 use super::tally::{Tally, markdown};
 
