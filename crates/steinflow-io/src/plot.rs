@@ -1,10 +1,12 @@
 //! Pictures of particles: a histogram, a scatter over the density, or a grid of pairs.
 //!
-//! The picture follows the number of coordinates d: a histogram for d = 1, particles over the
+//! [`CalibrationPlot`] shows predictions instead: against their targets, and how often they are right.
+//! For particles, the picture follows the number of coordinates d: a histogram for d = 1, particles over the
 //! shaded density for d = 2, and pairs of the first four coordinates for d ≥ 3. Of very many
 //! particles an evenly spaced part is drawn as dots, and the caption says so. Nothing depends on the
 //! machine: fonts are inside the program, and the same input gives the same bytes.
 
+mod calibration;
 mod canvas;
 mod contour;
 mod frame;
@@ -19,6 +21,8 @@ use steinflow::MatRef;
 
 use crate::{Error, Result};
 use canvas::Canvas;
+
+pub use calibration::CalibrationPlot;
 
 /// What to draw.
 ///

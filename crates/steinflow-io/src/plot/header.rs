@@ -34,17 +34,11 @@ pub struct Header {
 
 impl Header {
     /// Lines for the strip between `left` and `right`; notes follow the caption.
-    pub fn new(plot: &ParticlePlot<'_>, notes: &[String], (left, right): (f64, f64)) -> Self {
+    pub fn new(title: &str, caption: &str, notes: &[String], (left, right): (f64, f64)) -> Self {
         let width = right - left;
-        let mut caption = wrapped(plot.caption, CAPTION_SIZE, width);
+        let mut caption = wrapped(caption, CAPTION_SIZE, width);
         caption.extend(wrapped(&notes.join("; "), CAPTION_SIZE, width));
-        Self {
-            left,
-            right,
-            title: wrapped(plot.title, TITLE_SIZE, width),
-            caption,
-            legend: Vec::new(),
-        }
+        Self { left, right, title: wrapped(title, TITLE_SIZE, width), caption, legend: Vec::new() }
     }
 
     /// Adds a legend entry.

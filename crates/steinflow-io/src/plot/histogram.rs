@@ -30,7 +30,7 @@ pub fn draw(plot: &ParticlePlot<'_>) -> Canvas {
     let left = room_left([&y_ticks]);
 
     let notes = notes_on_missing(plot.points.rows() - values.len(), outside);
-    let mut header = Header::new(plot, &notes, (left, WIDTH - RIGHT));
+    let mut header = Header::new(plot.title, plot.caption, &notes, (left, WIDTH - RIGHT));
     if curve.is_some() {
         header = header.with_entry(Mark::Bar, BARS, "particles").with_entry(
             Mark::Line,

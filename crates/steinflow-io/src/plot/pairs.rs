@@ -37,7 +37,8 @@ pub fn draw(plot: &ParticlePlot<'_>) -> Canvas {
     if shown < dim {
         notes.insert(0, format!("first {shown} of {dim} coordinates"));
     }
-    let header = Header::new(plot, &notes, (left, WIDTH - RIGHT)).with_groups(plot);
+    let header =
+        Header::new(plot.title, plot.caption, &notes, (left, WIDTH - RIGHT)).with_groups(plot);
     let top = header.height();
     let side = (WIDTH - left - RIGHT - GAP * (shown - 1) as f64) / shown as f64;
     let height = top + shown as f64 * side + (shown - 1) as f64 * GAP + BELOW;

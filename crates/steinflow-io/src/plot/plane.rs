@@ -56,7 +56,8 @@ pub fn draw(plot: &ParticlePlot<'_>) -> Canvas {
             MASSES.iter().rev().map(|mass| format!("{:.0}", 100.0 * mass)).collect();
         notes.push(format!("shaded: {} % of the target", shares.join(", ")));
     }
-    let header = Header::new(plot, &notes, (left, WIDTH - RIGHT)).with_groups(plot);
+    let header =
+        Header::new(plot.title, plot.caption, &notes, (left, WIDTH - RIGHT)).with_groups(plot);
     let top = header.height();
     let frame = Frame { left, top, width, height, x, y, overhang: RIGHT - 4.0 };
 

@@ -44,6 +44,27 @@ pub fn find(name: &str, data_dir: Option<&Path>) -> Result<Located> {
     }
 }
 
+/// Whether `given` can only be the name of a data set: a single word, without an ending, that is no
+/// file here.
+pub fn is_name(given: &Path) -> bool {
+    given.components().count() == 1
+        && given.extension().is_none()
+        && given.file_name().is_some()
+        && !given.exists()
+}
+
+/// The table that `given` means, and the data set's name if it is one: a file where there is one, a
+/// data set of that [name](is_name) otherwise.
+pub fn read_table(given: &Path, data_dir: Option<&Path>) -> Result<(Table, Option<&'static str>)> {
+    match given.to_str() {
+        Some(name) if is_name(given) => {
+            let located = find(name, data_dir)?;
+            Ok((located.table()?, Some(located.set.name)))
+        }
+        _ => Ok((Table::read(given)?, None)),
+    }
+}
+
 impl Located {
     /// What is known of it.
     pub fn set(&self) -> &'static DataSet {
