@@ -7,6 +7,8 @@ mod curvature;
 mod data;
 mod error;
 mod files;
+mod network;
+mod predict;
 mod progress;
 mod reproduce;
 mod sample;
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command.unwrap_or_default() {
         Command::Sample(arguments) => sample::command(&arguments),
+        Command::Predict(arguments) => predict::command(&arguments),
         Command::Reproduce(arguments) => reproduce::command(&arguments),
         Command::Data(arguments) => data::command(&arguments),
         Command::Methods(arguments) => catalogues::methods(arguments.json),

@@ -1,12 +1,10 @@
 //! From what a user has set to a complete config: defaults, and parts that must fit each other.
 
-use std::path::PathBuf;
-
 use steinflow::Error as LibraryError;
 use steinflow::integrator::StepSize;
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Parameters};
 use steinflow_models::NETWORK;
-use steinflow_models::data::data_sets;
+use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
 
 use super::{Config, KernelOptions, MethodOptions, ModelOptions, integrator, step_size};
@@ -16,6 +14,8 @@ use crate::settings::{PhaseSettings, Settings};
 
 const DEFAULT_MODEL: &str = "tri-crescent";
 const DEFAULT_STEPS: u64 = 1000;
+/// Rows that a network looks at in a step.
+const DEFAULT_BATCH: usize = 100;
 
 /// The tri-crescent's own schedule for SGRHMC-Stein: steps above the integrator's local stability
 /// limit throw particles over the barriers, smaller ones let them settle.
@@ -41,8 +41,12 @@ impl Config {
         let kernel = resolve_kernel(&settings, &method, needs_data(&model) && !on_network)?;
         let seed = settings.seed.unwrap_or(0);
         record_model_defaults(&mut settings, &model)?;
-        let model_options = model_options(&settings);
+        let mut model_options = model_options(&settings);
         let target = steinflow_models::build::<f64>(&model_options.spec(&model, seed)?)?;
+        if on_network {
+            let rows = target.data_rows().min(DEFAULT_BATCH);
+            model_options.batch_size.get_or_insert(rows);
+        }
         let own_start = settings.start_mean.is_empty()
             && settings.start_sd.is_none()
             && target.start_sample(1, 0).is_some();
@@ -134,12 +138,9 @@ fn model_options(settings: &Settings) -> ModelOptions {
 
 /// Writes down what the model would assume, so that the config says it, and from any folder.
 fn record_model_defaults(settings: &mut Settings, model: &str) -> Result<()> {
-    let named = |data: &PathBuf| {
-        !data.exists() && data_sets().iter().any(|set| data.to_str() == Some(set.name))
-    };
     for path in [&mut settings.data, &mut settings.data_dir, &mut settings.split_file] {
         if let Some(path) = path
-            && !named(path)
+            && !is_name(path)
             && let Ok(absolute) = std::path::absolute(&*path)
         {
             *path = absolute;

@@ -147,8 +147,7 @@ impl CalibrationPlot<'_> {
         let bins = self.pit.len() as f64;
         let base = frame.y_at(0.0);
         for (i, &count) in self.pit.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let (from, to) =
-                (frame.x_at(i as f64 / bins), frame.x_at((i + 1) as f64 / bins));
+            let (from, to) = (frame.x_at(i as f64 / bins), frame.x_at((i + 1) as f64 / bins));
             let top = frame.y_at(count as f64);
             canvas.bar((from, top), (to - from, base - top), BARS, WHITE);
         }
@@ -161,7 +160,11 @@ impl CalibrationPlot<'_> {
 fn whole(mut ticks: Ticks) -> Ticks {
     let is_whole: Vec<bool> = ticks.positions.iter().map(|x| x.fract() == 0.0).collect();
     for (label, &is_whole) in ticks.labels.iter_mut().zip(&is_whole) {
-        *label = if is_whole { label.split('.').next().unwrap_or_default().to_owned() } else { String::new() };
+        *label = if is_whole {
+            label.split('.').next().unwrap_or_default().to_owned()
+        } else {
+            String::new()
+        };
     }
     ticks
 }

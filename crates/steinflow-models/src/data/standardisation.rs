@@ -67,9 +67,8 @@ impl Standardisation {
     /// Rows of another file, in the standard units of the training rows. Columns are matched by name,
     /// in any order; the target may be there.
     pub fn standardise_new(&self, table: &Table) -> Result<NewRows, TableError> {
-        let known = |column: &&String| {
-            **column == self.target_name || self.feature_names.contains(column)
-        };
+        let known =
+            |column: &&String| **column == self.target_name || self.feature_names.contains(column);
         if let Some(extra) = table.columns().iter().find(|column| !known(column)) {
             return Err(TableError::ExtraColumn {
                 file: table.file().to_owned(),
