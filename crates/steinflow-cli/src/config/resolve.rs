@@ -3,6 +3,7 @@
 use steinflow::Error as LibraryError;
 use steinflow::integrator::StepSize;
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Parameters};
+use steinflow::precondition::RootMeanSquare;
 use steinflow_models::NETWORK;
 use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
@@ -57,9 +58,14 @@ impl Config {
             [everywhere] => vec![everywhere; target.dim()],
             _ => std::mem::take(&mut settings.start_mean),
         };
+        let precondition = or(&settings.precondition, if on_network { "rms" } else { "none" });
         let sharpness = || -> Result<f64> {
             let sound = start_mean.len() == target.dim() && start_sd >= 0.0;
-            Ok(if sound { curvature::at_start(&*target, &start_mean, start_sd)? } else { 1.0 })
+            if !sound {
+                return Ok(1.0);
+            }
+            let rule = (precondition == "rms").then(RootMeanSquare::default);
+            Ok(curvature::at_start(&*target, &start_mean, start_sd, rule)?)
         };
 
         let sigma = settings.sigma.unwrap_or(1.0);
@@ -95,7 +101,7 @@ impl Config {
             budget: settings.budget,
             tolerance: settings.tolerance,
             trace_every: settings.trace_every.unwrap_or((total / 1000).max(1)),
-            precondition: or(&settings.precondition, if on_network { "rms" } else { "none" }),
+            precondition,
             precondition_hold: settings.precondition_hold,
             resample_every: settings.resample_every,
             collect_from: settings.collect_from,

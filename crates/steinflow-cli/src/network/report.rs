@@ -103,10 +103,13 @@ impl Report {
         let record = Record::new(data.standardisation(), spec);
         match predictions {
             Ok(predictions) => {
-                let what = if is_test { "held-back" } else { "TRAINING" };
-                let rows = format!("{} {what} rows", targets.len());
+                let title = if is_test {
+                    format!("Predictions on {} rows that were held back", targets.len())
+                } else {
+                    format!("Predictions on the {} rows of the TRAINING data", targets.len())
+                };
                 let picture =
-                    picture(config, &summary, outcome.steps, &predictions, targets, &rows);
+                    picture(config, &summary, outcome.steps, &predictions, targets, &title);
                 let csv = is_test.then(|| predictions.to_csv(data.test_rows(), Some(targets)));
                 summary.test = predictions.scores.filter(|_| is_test);
                 Self { summary, record, csv, picture: Some(picture) }
@@ -184,12 +187,12 @@ fn picture(
     steps: u64,
     predictions: &Predictions,
     targets: &[f64],
-    rows: &str,
+    title: &str,
 ) -> Result<Vec<u8>> {
     let (low, high) = (&predictions.quantiles[0], &predictions.quantiles[LEVELS.len() - 1]);
     let intervals: Vec<(f64, f64)> = low.iter().copied().zip(high.iter().copied()).collect();
     let pit = predictions.scores.as_ref().map_or(&[][..], |scores| &scores.pit);
-    let caption = format!("{}, {steps} steps, {}; {rows}", config.method, summary.predicted_with);
+    let caption = format!("{}, {steps} steps, {}", config.method, summary.predicted_with);
     let plot = CalibrationPlot {
         targets,
         means: &predictions.means,
@@ -197,7 +200,7 @@ fn picture(
         interval_name: "90 % interval",
         pit,
         target_name: &summary.target,
-        title: &format!("Predictions on {rows}"),
+        title,
         caption: &caption,
     };
     Ok(plot.draw()?.png()?)

@@ -73,10 +73,11 @@ impl CalibrationPlot<'_> {
     }
 
     fn canvas(&self) -> Canvas {
-        let x = Window::around(self.targets, None);
+        // One scale for both axes, so that a perfect prediction is on the diagonal.
         let ends = self.intervals.iter().flat_map(|&(low, high)| [low, high]);
-        let y = Window::around(&ends.chain(self.means.iter().copied()).collect::<Vec<_>>(), None);
-        let y_ticks = Ticks::new(y, 6);
+        let values = ends.chain(self.targets.iter().chain(self.means).copied());
+        let window = Window::around(&values.collect::<Vec<_>>(), None);
+        let y_ticks = Ticks::new(window, 6);
         let highest = self.pit.iter().copied().max().unwrap_or(0).max(1) as f64;
         let counts = Window { low: 0.0, high: 1.12 * highest };
         let count_ticks = whole(Ticks::new(counts, 5));
@@ -105,7 +106,7 @@ impl CalibrationPlot<'_> {
         let mut canvas = Canvas::new(width, top + PANEL + BELOW);
         header.draw(&mut canvas);
 
-        let against = frame(room, x, y);
+        let against = frame(room, window, window);
         self.draw_predictions(&mut canvas, &against, &shown);
         against.draw_box(&mut canvas);
         against.draw_x_axis(&mut canvas, 5, self.target_name);
@@ -130,11 +131,8 @@ impl CalibrationPlot<'_> {
             let end = |value: f64| (x, frame.y_at(value.clamp(frame.y.low, frame.y.high)));
             canvas.line(vec![end(low), end(high)], BARS, 1.2);
         }
-        let (low, high) = (frame.x.low.max(frame.y.low), frame.x.high.min(frame.y.high));
-        if low < high {
-            let end = |value: f64| (frame.x_at(value), frame.y_at(value));
-            canvas.line(vec![end(low), end(high)], DENSITY, 1.4);
-        }
+        let end = |value: f64| (frame.x_at(value), frame.y_at(value));
+        canvas.line(vec![end(frame.x.low), end(frame.x.high)], DENSITY, 1.4);
         // Smaller the more there are, so that each can still be told.
         let radius = (9.0 * (rows.len().max(1) as f64).powf(-0.25)).clamp(1.6, 3.4);
         for &row in rows.iter().filter(inside) {
