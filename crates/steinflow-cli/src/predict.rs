@@ -72,7 +72,7 @@ fn read_record(folder: &Path) -> Result<Record> {
         return not("is a file");
     }
     if !is_finished_run(folder) {
-        return not("is not a run folder, or of a run that was not finished (no `.steinflow-run`)");
+        return not("is not the folder of a finished run (it has no `.steinflow-run`)");
     }
     let config = folder.join("config.toml");
     if !config.exists() {

@@ -37,20 +37,25 @@ pub struct Theta {
 
 impl Theta {
     pub fn read(folder: &Path) -> Result<Self> {
-        for (name, may_lack) in [("samples.parquet", true), ("particles.parquet", false)] {
-            let file = folder.join(name);
-            if may_lack && !file.exists() {
-                continue;
-            }
-            let columns = read_parquet(&file)?;
+        let samples = folder.join("samples.parquet");
+        if samples.exists() {
+            let samples = Self::open(samples)?;
             // A run that was over before the first collection has an empty table.
-            if may_lack && columns.iter().all(|column| column.values.is_empty()) {
-                continue;
+            if samples.columns.values().any(|values| !values.is_empty()) {
+                return Ok(samples);
             }
-            let columns = columns.into_iter().map(|Column { name, values }| (name, values));
-            return Ok(Self { file, columns: columns.collect() });
         }
-        unreachable!("the last file is read or an error")
+        Self::open(folder.join("particles.parquet"))
+    }
+
+    fn open(file: PathBuf) -> Result<Self> {
+        if !file.exists() {
+            let message = "it is not there".to_owned();
+            return Err(Error::RunDamaged { path: file, message });
+        }
+        let columns = read_parquet(&file)?.into_iter();
+        let columns = columns.map(|Column { name, values }| (name, values)).collect();
+        Ok(Self { file, columns })
     }
 
     /// Whether the parameters are in single precision.
@@ -60,12 +65,24 @@ impl Theta {
 
     /// What these are, for people.
     pub fn kind(&self) -> &'static str {
-        if self.columns.contains_key("draw") { "collected samples" } else { "last particles" }
+        if self.has_samples() { "collected samples" } else { "last particles" }
+    }
+
+    fn has_samples(&self) -> bool {
+        self.columns.contains_key("draw")
     }
 
     /// The parameters `names`, a particle or sample a row.
     pub fn matrix<T: Real>(&self, names: &[String]) -> Result<Matrix<T>> {
         let damaged = |message| Error::RunDamaged { path: self.file.clone(), message };
+        // Beside θ there are chain, draw and step, or the auxiliary variables and log π.
+        let others = if self.has_samples() { 3 } else { 1 };
+        if !self.columns.len().saturating_sub(others).is_multiple_of(names.len()) {
+            let (found, expected) = (self.columns.len(), names.len());
+            let message =
+                format!("its {found} columns are not those of a network of {expected} parameters");
+            return Err(damaged(message));
+        }
         let columns = names
             .iter()
             .map(|name| {
