@@ -32,7 +32,11 @@ pub struct Arguments {
 pub enum Command {
     /// Run a sampler on a model and write a run folder.
     Sample(Box<SampleArguments>),
-    /// Predict with a network that was sampled before.
+    /// Predict for the rows of a table with a network that was sampled before.
+    ///
+    /// Gives mean, standard deviation and quantiles for every row, as CSV. The table has the features
+    /// that the network was trained on, by name and in any order; where it has the target too, the
+    /// predictions are scored. The training data is not needed.
     Predict(PredictArguments),
     /// Make a table of the project's experiments again.
     Reproduce(ReproduceArguments),
@@ -56,10 +60,6 @@ Examples:
   steinflow predict runs/bnn-svgd-1 --data new.csv --out predictions.csv
   steinflow predict runs/bnn-svgd-1 --data new.csv --level 0.025,0.975    a 95 % interval";
 
-/// Mean, standard deviation and quantiles for every row of a table, as CSV.
-///
-/// The table has the features that the network was trained on, by name and in any order. Where it has
-/// the target too, the predictions are scored. The training data is not needed.
 #[derive(Args, Debug)]
 #[command(after_help = PREDICT_EXAMPLES)]
 pub struct PredictArguments {

@@ -31,8 +31,7 @@ pub fn command(arguments: &PredictArguments) -> Result<ExitCode> {
     };
     let record = read_record(&arguments.run)?;
     let standardisation = record.standardisation();
-    let (table, _) = read_table(&arguments.data, arguments.data_dir.as_deref())
-        .map_err(steinflow_models::Error::from)?;
+    let (table, _) = read_table(&arguments.data, arguments.data_dir.as_deref())?;
     let rows = standardisation.standardise_new(&table).map_err(steinflow_models::Error::from)?;
     let theta = Theta::read(&arguments.run)?;
     let request = Request { arguments, record, standardisation, rows, theta, levels };

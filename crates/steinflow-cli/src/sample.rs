@@ -110,13 +110,14 @@ pub fn sampler<'a, T: Real>(config: &Config, model: &'a dyn Model<T>) -> Result<
     let mut sampler = Sampler::new(model, dynamics, field);
     sampler = match (&config.start_mean, config.start_sd) {
         (Some(mean), Some(sd)) => sampler.start_normal(config.particles, mean, sd),
-        _ => match model.start_sample(config.particles, config.seed) {
-            Some(start) => sampler.start_at(start.cast()),
-            None => {
+        _ => {
+            if let Some(start) = model.start_sample(config.particles, config.seed) {
+                sampler.start_at(start.cast())
+            } else {
                 let start = model.start();
                 sampler.start_normal(config.particles, &start.mean, start.sd)
             }
-        },
+        }
     };
     sampler = sampler.seed(config.seed).on_non_finite(config.policy()?);
     for (integrator, steps, step_size) in config.phases::<T>()? {

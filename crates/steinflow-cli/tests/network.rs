@@ -198,6 +198,8 @@ fn a_run_predicts_the_same_when_its_training_data_is_gone() {
     for (swapped, plain) in numbers(&text).iter().zip(numbers(&plain)) {
         assert_eq!((swapped[1], swapped[5]), (plain[2], plain[6]));
     }
+    // A folder does not hide the set of its name.
+    std::fs::create_dir(desk.path("penguins")).unwrap();
     assert_eq!(numbers(&desk.succeed("predict single --data penguins -q")).len(), 333);
 }
 
@@ -269,19 +271,22 @@ fn wrong_predictions() {
     let rows = penguins(0..4);
     let change = |from: &str, to: &str| rows.replacen(from, to, 1);
     desk.write("good.csv", &rows);
-    desk.write("missing.csv", change("gentoo", "gentou"));
+    desk.write("renamed.csv", change("gentoo", "gentou"));
+    let first_cut = rows.lines().filter_map(|line| line.split_once(','));
+    desk.write("missing.csv", first_cut.map(|(_, rest)| rest).collect::<Vec<_>>().join("\n"));
     desk.write("text.csv", change("\n39.1,", "\nlong,"));
     desk.write("nan.csv", change("\n39.1,", "\nNaN,"));
     desk.write("empty.csv", "");
     desk.write("header.csv", penguins(0..0));
     let extra: Vec<String> = rows.lines().zip(0..).map(|(line, i)| format!("{line},{i}")).collect();
     desk.write("extra.csv", extra.join("\n").replacen(",0", ",year", 1));
-    let cases: [(&str, &[&str]); 16] = [
+    let cases: [(&str, &[&str]); 17] = [
         ("nowhere --data good.csv", &["nowhere does not exist"]),
         ("good.csv --data good.csv", &["is a file"]),
         (". --data good.csv", &["not the folder of a finished run"]),
         ("toy --data good.csv", &["a run on `banana`, which predicts nothing"]),
-        ("run --data missing.csv", &["`gentou`, which the model was not trained on"]),
+        ("run --data missing.csv", &["no column `bill_length_mm`"]),
+        ("run --data renamed.csv", &["`gentou`, which the model was not trained on"]),
         ("run --data extra.csv", &["`year`, which the model was not trained on"]),
         ("run --data text.csv", &["line 2", "`bill_length_mm`", "`long` is not a number"]),
         ("run --data nan.csv", &["line 2", "not finite"]),

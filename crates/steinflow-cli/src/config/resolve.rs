@@ -58,7 +58,8 @@ impl Config {
             [everywhere] => vec![everywhere; target.dim()],
             _ => std::mem::take(&mut settings.start_mean),
         };
-        let precondition = or(&settings.precondition, if on_network { "rms" } else { "none" });
+        let precondition =
+            or(settings.precondition.as_ref(), if on_network { "rms" } else { "none" });
         let sharpness = || -> Result<f64> {
             let sound = start_mean.len() == target.dim() && start_sd >= 0.0;
             if !sound {
@@ -94,7 +95,7 @@ impl Config {
             parameters,
             kernel,
             seed,
-            precision: or(&settings.precision, if on_network { "f32" } else { "f64" }),
+            precision: or(settings.precision.as_ref(), if on_network { "f32" } else { "f64" }),
             start_mean: (!own_start).then_some(start_mean),
             start_sd: (!own_start).then_some(start_sd),
             non_finite: settings.non_finite.unwrap_or_else(|| "stop".to_owned()),
@@ -381,9 +382,9 @@ fn resolve_kernel(
         };
     }
     Ok(Some(KernelOptions {
-        kernel: or(&settings.kernel, "se"),
-        kernel_on: or(&settings.kernel_on, if has_data { "theta" } else { "joint" }),
-        bandwidth: or(&settings.bandwidth, "median-log"),
+        kernel: or(settings.kernel.as_ref(), "se"),
+        kernel_on: or(settings.kernel_on.as_ref(), if has_data { "theta" } else { "joint" }),
+        bandwidth: or(settings.bandwidth.as_ref(), "median-log"),
     }))
 }
 
@@ -404,8 +405,8 @@ fn resolve_collection(settings: &Settings) -> Result<Option<u64>> {
 }
 
 /// A word that was given, or its default.
-fn or(given: &Option<String>, default: &str) -> String {
-    given.clone().unwrap_or_else(|| default.to_owned())
+fn or(given: Option<&String>, default: &str) -> String {
+    given.cloned().unwrap_or_else(|| default.to_owned())
 }
 
 fn does_not_fit(option: &'static str, what: &str, remedy: &str) -> Error {

@@ -64,25 +64,7 @@ impl Report {
         quiet: bool,
     ) -> Self {
         let data = &fit.data;
-        let samples = samples.filter(|samples| !samples.steps().is_empty());
-        let (theta, predicted_with) = match samples {
-            Some(samples) => {
-                let all = samples.theta();
-                let count = all.rows();
-                let theta = thinned(all, samples.chains());
-                let thinned = if theta.rows() < count {
-                    format!("{} of the {count} collected samples, evenly spaced", theta.rows())
-                } else {
-                    format!("the {count} collected samples")
-                };
-                (theta, thinned)
-            }
-            None => {
-                let theta = outcome.theta();
-                let last = format!("the {} last particles", theta.rows());
-                (theta, last)
-            }
-        };
+        let (theta, predicted_with) = predictors(outcome, samples);
         let is_test = !data.test_rows().is_empty();
         let (inputs, targets) = if is_test {
             (data.test_inputs(), data.test_targets_in_units())
@@ -134,6 +116,23 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// The parameters that predict, collected samples where there are any, and what they are.
+fn predictors<T: Real>(outcome: &Outcome<T>, samples: Option<&Samples<T>>) -> (Matrix<T>, String) {
+    let Some(samples) = samples.filter(|samples| !samples.steps().is_empty()) else {
+        let theta = outcome.theta();
+        let last = format!("the {} last particles", theta.rows());
+        return (theta, last);
+    };
+    let all = samples.theta();
+    let count = all.rows();
+    let theta = thinned(all, samples.chains());
+    let kept = match theta.rows() {
+        kept if kept < count => format!("{kept} of the {count} collected samples, evenly spaced"),
+        _ => format!("the {count} collected samples"),
+    };
+    (theta, kept)
 }
 
 fn summary<T: Real>(
