@@ -16,6 +16,7 @@ mod scores;
 mod settings;
 mod summary;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -35,6 +36,8 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code,
+        // A reader that has seen enough, such as `head`.
+        Err(Error::Terminal(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(if error.is_usage() { Error::USAGE } else { Error::FAILURE })

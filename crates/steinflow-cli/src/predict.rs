@@ -1,6 +1,6 @@
 //! `steinflow predict`: from a run folder and a table to predictions.
 
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -120,13 +120,7 @@ impl Request<'_> {
         let numbers: Vec<usize> = (0..self.rows.inputs.rows()).collect();
         let csv = predictions.to_csv(&numbers, self.rows.targets_in_units.as_deref());
         let Some(file) = out else {
-            match std::io::stdout().lock().write_all(csv.as_bytes()) {
-                // A reader that has seen enough, such as `head`.
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-                    return Ok(ExitCode::SUCCESS);
-                }
-                written => written?,
-            }
+            std::io::stdout().lock().write_all(csv.as_bytes())?;
             if !self.arguments.quiet {
                 self.summarise(predictions, count, &mut std::io::stderr().lock())?;
             }
