@@ -38,7 +38,7 @@ pub enum Command {
     /// that the network was trained on, by name and in any order; where it has the target too, the
     /// predictions are scored. The training data is not needed.
     Predict(PredictArguments),
-    /// Make a table of the project's experiments again.
+    /// Make a table or a figure of the project's experiments again.
     Reproduce(ReproduceArguments),
     /// List, describe and fetch the regression data sets that have a name.
     Data(DataArguments),
@@ -94,11 +94,35 @@ pub struct PredictArguments {
 
 #[derive(Args, Debug)]
 pub struct ReproduceArguments {
-    /// Which experiment.
+    #[command(subcommand)]
     pub experiment: Experiment,
-    /// Where to put the table, its raw numbers and the settings.
-    #[arg(long, value_name = "DIR", default_value = "runs/reproduce")]
-    pub out: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Experiment {
+    /// How much of the variance of N(0, I) each method keeps, by dimension.
+    Collapse(CommonArguments),
+    /// The paper's toy on three crescents: the four figures below, and a page about them.
+    Toy(ToyArguments),
+    /// One chain of SGLD and of SGHMC beside the particles of SVGD and of SGHMC-Stein.
+    Table1(ToyArguments),
+    /// Final particles of every method, and over many seeds the share of each crescent.
+    Samples(ToyArguments),
+    /// Paths of a few particles of every method.
+    Traces(ToyArguments),
+    /// SGRHMC-Stein at four moments, and an animation.
+    Evolution(ToyArguments),
+    /// Bayesian neural networks on the UCI regression sets, the paper's tables beside ours.
+    Uci(UciArguments),
+}
+
+/// What every experiment takes.
+#[derive(Args, Clone, Debug)]
+pub struct CommonArguments {
+    /// Where to put tables, figures, their raw numbers and the settings [default:
+    /// runs/reproduce-EXPERIMENT].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Replace the folder if it exists.
     #[arg(long)]
     pub force: bool,
@@ -107,10 +131,49 @@ pub struct ReproduceArguments {
     pub quick: bool,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum Experiment {
-    /// How much of the variance of N(0, I) each method keeps, by dimension.
-    Collapse,
+impl CommonArguments {
+    /// The folder asked for, or one named after the experiment.
+    pub fn out(&self, experiment: &str) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| format!("runs/reproduce-{experiment}").into())
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct ToyArguments {
+    #[command(flatten)]
+    pub common: CommonArguments,
+    /// The first seed [default: 0].
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub struct UciArguments {
+    #[command(flatten)]
+    pub common: CommonArguments,
+    /// Only these data sets, separated by commas [default: all that are here].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub datasets: Vec<String>,
+    /// Only these methods, separated by commas [default: all].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub methods: Vec<String>,
+    /// Only these splits: a number K or a range as in 0-9 [default: all].
+    #[arg(long, value_name = "RANGE", value_parser = split_range)]
+    pub splits: Option<std::ops::RangeInclusive<usize>>,
+    /// `paper`, `best`, or a TOML file like theirs.
+    #[arg(long, value_name = "NAME", default_value = "paper")]
+    pub settings: String,
+    /// Where to look for the data sets, before $STEINFLOW_DATA and the cache.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+}
+
+fn split_range(text: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.trim().parse(), last.trim().parse()) {
+        (Ok(first), Ok(last)) if first <= last => Ok(first..=last),
+        _ => Err("write one number as in 3, or a range as in 0-9".to_owned()),
+    }
 }
 
 #[derive(Args, Debug)]

@@ -20,7 +20,7 @@ use steinflow_models::network::{
 };
 
 use crate::error::{Error, Result};
-use crate::settings::PhaseSettings;
+use crate::settings::{PhaseSettings, Settings};
 
 /// A complete and checked configuration. Serialised, it reads back as [`crate::settings::Settings`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -92,6 +92,13 @@ pub struct ModelOptions {
     pub split_file: Option<std::path::PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<usize>,
+}
+
+/// What the settings say of a network, for a caller that has its data.
+pub fn network_spec(settings: &Settings) -> Result<NetworkSpec> {
+    let without_rows =
+        Settings { test_fraction: None, split: None, split_file: None, ..settings.clone() };
+    resolve::model_options(&without_rows).network_spec(0)
 }
 
 impl ModelOptions {
@@ -350,7 +357,6 @@ fn step_size(text: &str) -> Result<StepSize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Settings;
 
     /// What a run writes is what it was: reading its config back gives the same config.
     #[test]

@@ -7,6 +7,7 @@ mod curvature;
 mod data;
 mod error;
 mod files;
+mod grid;
 mod network;
 mod predict;
 mod progress;

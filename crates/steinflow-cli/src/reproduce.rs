@@ -1,7 +1,9 @@
-//! `steinflow reproduce`: tables that anyone can get again from one command.
+//! `steinflow reproduce`: tables and figures that anyone can get again from one command.
 
 mod collapse;
 mod jobs;
+mod toy;
+mod uci;
 
 use std::process::ExitCode;
 
@@ -9,8 +11,14 @@ use crate::args::{Experiment, ReproduceArguments};
 use crate::error::Result;
 
 pub fn command(arguments: &ReproduceArguments) -> Result<ExitCode> {
-    match arguments.experiment {
-        Experiment::Collapse => collapse::run(arguments)?,
+    match &arguments.experiment {
+        Experiment::Collapse(arguments) => collapse::run(arguments)?,
+        Experiment::Toy(arguments) => toy::run("toy", toy::FIGURES, arguments)?,
+        Experiment::Table1(arguments) => toy::run("table1", &["table1"], arguments)?,
+        Experiment::Samples(arguments) => toy::run("samples", &["samples"], arguments)?,
+        Experiment::Traces(arguments) => toy::run("traces", &["traces"], arguments)?,
+        Experiment::Evolution(arguments) => toy::run("evolution", &["evolution"], arguments)?,
+        Experiment::Uci(arguments) => uci::run(arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

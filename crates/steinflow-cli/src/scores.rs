@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use serde::{Deserialize, Serialize};
+use steinflow::{MatRef, Real};
+use steinflow_models::network::NetworkFit;
 use steinflow_models::prediction::Predictive;
 
 use crate::error::Result;
@@ -68,6 +70,21 @@ impl Scores {
                 .map(|bin| parts.iter().map(|part| part.pit[bin]).sum())
                 .collect(),
         })
+    }
+
+    /// Judges particles by the test rows of a fit; none where no rows were held back.
+    pub fn of_test_rows<T: Real>(
+        fit: &NetworkFit<T>,
+        theta: MatRef<'_, T>,
+    ) -> Result<Option<Self>> {
+        let data = &fit.data;
+        if data.test_targets().is_empty() {
+            return Ok(None);
+        }
+        let predictive = fit.network.predict(theta, data.test_inputs())?;
+        let scaling = data.target_scaling();
+        let in_units = predictive.in_units(scaling)?;
+        Self::new(&in_units, data.test_targets_in_units(), scaling.sd).map(Some)
     }
 
     /// A table for people; `target` names what the units are of.

@@ -358,6 +358,46 @@ fn the_collapse_table_can_be_made_again() {
     desk.fail("reproduce colapse", 2, &["collapse"]);
 }
 
+#[test]
+fn the_toy_figures_come_with_their_numbers_and_a_page() {
+    let desk = Desk::new();
+    let text = desk.succeed("reproduce toy --quick --seed 5 --out toy");
+    assert!(text.contains("SGRHMC-Stein") && text.contains("README.md"), "{text}");
+    let read = |name: &str| std::fs::read(desk.path("toy").join(name)).unwrap();
+    let lines = |name: &str| String::from_utf8(read(name)).unwrap().lines().count();
+    for figure in ["table1", "samples", "traces", "evolution"] {
+        assert!(read(&format!("{figure}.png")).starts_with(b"\x89PNG\r\n\x1a\n"), "{figure}");
+        assert!(read(&format!("{figure}.svg")).starts_with(b"<svg"), "{figure}");
+        assert!(lines(&format!("{figure}.csv")) > 1, "{figure}");
+        assert!(lines(&format!("{figure}.toml")) > 1, "{figure}");
+    }
+    assert!(read("evolution-animated.png").windows(4).any(|chunk| chunk == b"acTL"));
+    // A header, then 8 methods of 100 particles; 8 methods, 2 variants and exact samples, 2 seeds.
+    assert_eq!(lines("samples.csv"), 1 + 8 * 100);
+    assert_eq!(lines("samples-seeds.csv"), 1 + 11 * 2);
+    let player = String::from_utf8(read("evolution.html")).unwrap();
+    assert!(!player.replace("http://www.w3.org/2000/svg", "").contains("http"), "loads something");
+    let page = String::from_utf8(read("README.md")).unwrap();
+    assert!(page.contains("steinflow reproduce toy --seed 5 --quick"), "{page}");
+    // Whatever the page links to is there.
+    for link in page.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+        assert!(
+            link.starts_with("https://arxiv.org") || desk.path("toy").join(link).exists(),
+            "{link}"
+        );
+    }
+    desk.fail("reproduce toy --quick --out toy", 2, &["toy", "--force"]);
+}
+
+#[test]
+fn wrong_requests_for_figures_are_refused() {
+    let desk = Desk::new();
+    desk.fail("reproduce figure9", 2, &["figure9", "evolution", "samples", "toy"]);
+    desk.fail("reproduce samples --seed -1", 2, &["--seed"]);
+    desk.fail("reproduce samples --seed 18446744073709551615", 2, &["seed", "a smaller one"]);
+    desk.fail("reproduce collapse --seed 1", 2, &["--seed", "collapse"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_keeps_everything_so_far() {

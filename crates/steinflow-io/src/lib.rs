@@ -1,4 +1,4 @@
-//! What a run leaves behind: its folder, Parquet tables, JSON summaries and plots.
+//! What a run leaves behind: its folder, Parquet tables, JSON summaries, plots and animations.
 //!
 //! A run is written into a [`RunFolder`], which appears whole or not at all:
 //!
@@ -18,6 +18,7 @@
 //! # Ok::<(), steinflow_io::Error>(())
 //! ```
 
+pub mod animation;
 mod error;
 mod journal;
 mod json;

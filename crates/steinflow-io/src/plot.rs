@@ -1,28 +1,36 @@
-//! Pictures of particles: a histogram, a scatter over the density, or a grid of pairs.
+//! Pictures of particles: a histogram, a scatter over the density, a grid of pairs, or [`Panels`].
 //!
 //! [`CalibrationPlot`] shows predictions instead: against their targets, and how often they are right.
-//! For particles, the picture follows the number of coordinates d: a histogram for d = 1, particles over the
+//!
+//! A [`ParticlePlot`] follows the number of coordinates d: a histogram for d = 1, particles over the
 //! shaded density for d = 2, and pairs of the first four coordinates for d ≥ 3. Of very many
 //! particles an evenly spaced part is drawn as dots, and the caption says so. Nothing depends on the
 //! machine: fonts are inside the program, and the same input gives the same bytes.
 
 mod calibration;
-mod canvas;
+pub(crate) mod canvas;
 mod contour;
-mod frame;
+pub(crate) mod frame;
 mod header;
 mod histogram;
+mod layers;
 mod pairs;
+mod panels;
 mod plane;
+mod shading;
 mod ticks;
 mod window;
 
 use steinflow::MatRef;
 
+pub use calibration::CalibrationPlot;
+pub use header::Mark;
+pub use layers::Layer;
+pub use panels::{Key, Panel, Panels};
+
 use crate::{Error, Result};
 use canvas::Canvas;
-
-pub use calibration::CalibrationPlot;
+use frame::Frame;
 
 /// What to draw.
 ///
@@ -99,6 +107,8 @@ pub struct Groups<'a> {
 #[derive(Debug)]
 pub struct Figure {
     canvas: Canvas,
+    /// Where the panels of [`Panels`] are.
+    pub(crate) frames: Vec<Frame>,
 }
 
 impl Figure {
@@ -107,7 +117,13 @@ impl Figure {
         self.canvas.png().map_err(Error::Png)
     }
 
-    /// The picture as an SVG file.
+    /// The picture as a PNG file with so many pixels for one unit of the SVG.
+    pub(crate) fn png_at(&self, scale: f32) -> Result<Vec<u8>> {
+        self.canvas.png_at(scale).map_err(Error::Png)
+    }
+
+    /// The picture as an SVG file. Its text asks for common fonts and falls back to the viewer's
+    /// own; a PNG needs none.
     pub fn svg(&self) -> String {
         self.canvas.svg()
     }
@@ -125,7 +141,7 @@ impl ParticlePlot<'_> {
             2 => plane::draw(self),
             _ => pairs::draw(self),
         };
-        Ok(Figure { canvas })
+        Ok(Figure { canvas, frames: Vec::new() })
     }
 
     fn check(&self) -> Result<()> {

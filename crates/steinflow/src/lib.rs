@@ -12,11 +12,13 @@
 //! | [`integrator`] | Euler, symmetric splitting, Adagrad/RMSprop/Adam, step sizes |
 //! | [`run`] | the loop: builder, observers, stop rules |
 //! | [`method`] | the catalogue of samplers that have a name |
+//! | [`diagnostics`] | how far particles are from what they should be |
 //! | [`testing`] | laws that any dynamics, kernel or target can be checked with |
 //!
 //! After Shen, Heinonen and Kaski, [De-randomizing MCMC dynamics with the diffusion Stein
 //! operator](https://arxiv.org/abs/2110.03768) (2021).
 
+pub mod diagnostics;
 pub mod dynamics;
 pub mod engine;
 mod error;

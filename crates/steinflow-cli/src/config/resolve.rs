@@ -4,9 +4,9 @@ use steinflow::Error as LibraryError;
 use steinflow::integrator::StepSize;
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Parameters};
 use steinflow::precondition::RootMeanSquare;
-use steinflow_models::NETWORK;
 use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
+use steinflow_models::{Model, NETWORK};
 
 use super::{Config, KernelOptions, MethodOptions, ModelOptions, integrator, step_size};
 use crate::curvature;
@@ -33,6 +33,15 @@ impl Config {
     /// Fills in what was not set, with the model's help, and checks that the parts fit.
     pub fn resolve(mut settings: Settings) -> Result<Self> {
         let model = settings.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+        record_model_defaults(&mut settings, &model)?;
+        let spec = model_options(&settings).spec(&model, settings.seed.unwrap_or(0))?;
+        let target = steinflow_models::build::<f64>(&spec)?;
+        Self::resolve_on(settings, &*target)
+    }
+
+    /// As [`Config::resolve`], for a model that is built already and named in the settings.
+    pub fn resolve_on(mut settings: Settings, target: &dyn Model<f64>) -> Result<Self> {
+        let model = settings.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
         let on_toy = model == DEFAULT_MODEL;
         let default_method = if on_toy { "sgrhmc-stein" } else { "svgd" };
         let method = Method::named(settings.method.as_deref().unwrap_or(default_method))?;
@@ -41,9 +50,7 @@ impl Config {
         let on_network = model == NETWORK;
         let kernel = resolve_kernel(&settings, &method, needs_data(&model) && !on_network)?;
         let seed = settings.seed.unwrap_or(0);
-        record_model_defaults(&mut settings, &model)?;
         let mut model_options = model_options(&settings);
-        let target = steinflow_models::build::<f64>(&model_options.spec(&model, seed)?)?;
         if on_network {
             let rows = target.data_rows().min(DEFAULT_BATCH);
             model_options.batch_size.get_or_insert(rows);
@@ -66,7 +73,7 @@ impl Config {
                 return Ok(1.0);
             }
             let rule = (precondition == "rms").then(RootMeanSquare::default);
-            Ok(curvature::at_start(&*target, &start_mean, start_sd, rule)?)
+            Ok(curvature::at_start(target, &start_mean, start_sd, rule)?)
         };
 
         let sigma = settings.sigma.unwrap_or(1.0);
@@ -123,7 +130,7 @@ fn needs_data(model: &str) -> bool {
     steinflow_models::catalogue().iter().any(|info| info.name == model && info.needs_data)
 }
 
-fn model_options(settings: &Settings) -> ModelOptions {
+pub(super) fn model_options(settings: &Settings) -> ModelOptions {
     let own = settings.clone();
     ModelOptions {
         dim: own.dim,
@@ -145,9 +152,9 @@ fn model_options(settings: &Settings) -> ModelOptions {
 
 /// Writes down what the model would assume, so that the config says it, and from any folder.
 fn record_model_defaults(settings: &mut Settings, model: &str) -> Result<()> {
-    for path in [&mut settings.data, &mut settings.data_dir, &mut settings.split_file] {
+    let file = settings.data.as_mut().filter(|data| !is_name(data));
+    for path in [file, settings.data_dir.as_mut(), settings.split_file.as_mut()] {
         if let Some(path) = path
-            && !is_name(path)
             && let Ok(absolute) = std::path::absolute(&*path)
         {
             *path = absolute;

@@ -8,7 +8,7 @@ use steinflow::Matrix;
 use steinflow_io::RunFolder;
 
 use super::jobs;
-use crate::args::ReproduceArguments;
+use crate::args::CommonArguments;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::sample::sampler;
@@ -48,7 +48,7 @@ struct Cell {
     variance: Result<f64, String>,
 }
 
-pub fn run(arguments: &ReproduceArguments) -> Result<()> {
+pub fn run(arguments: &CommonArguments) -> Result<()> {
     let mut plan: Plan = toml::from_str(SETTINGS).map_err(|error| Error::ConfigWrong {
         path: "experiments/collapse/settings.toml".into(),
         message: error.to_string(),
@@ -57,7 +57,7 @@ pub fn run(arguments: &ReproduceArguments) -> Result<()> {
         plan.dims.retain(|&dim| dim <= 10);
         plan.seeds.truncate(2);
     }
-    let mut folder = RunFolder::create(&arguments.out, arguments.force)?;
+    let mut folder = RunFolder::create(arguments.out("collapse"), arguments.force)?;
     let mut jobs = Vec::new();
     // Large dimensions first, so that no core waits long at the end.
     for &dim in plan.dims.iter().rev() {

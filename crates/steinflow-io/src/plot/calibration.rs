@@ -69,7 +69,7 @@ impl CalibrationPlot<'_> {
             let (what, expected) = ("the number of bars", "1 or more".to_owned());
             return Err(Error::Plot { what, found: "0".to_owned(), expected });
         }
-        Ok(Figure { canvas: self.canvas() })
+        Ok(Figure { canvas: self.canvas(), frames: Vec::new() })
     }
 
     fn canvas(&self) -> Canvas {

@@ -36,6 +36,14 @@ pub const PARTICLES: [Color; 8] = [
     Color(0xf0, 0xe4, 0x42),
 ];
 
+impl Color {
+    /// This colour with white mixed in; all of it is left at a share of 1.
+    pub fn faded(self, share: f64) -> Self {
+        let mix = |part: u8| (255.0 - share * (255.0 - f64::from(part))).round() as u8;
+        Self(mix(self.0), mix(self.1), mix(self.2))
+    }
+}
+
 impl From<Color> for Paint {
     fn from(Color(red, green, blue): Color) -> Self {
         Self::Rgb(red, green, blue)
@@ -64,7 +72,12 @@ impl Canvas {
     }
 
     pub fn png(&self) -> Result<Vec<u8>, String> {
-        PngBackend::new().with_scale(PIXELS_PER_UNIT).render_scene(&self.scene)
+        self.png_at(PIXELS_PER_UNIT)
+    }
+
+    /// A PNG with so many pixels for one unit of the canvas.
+    pub fn png_at(&self, scale: f32) -> Result<Vec<u8>, String> {
+        PngBackend::new().with_scale(scale).render_scene(&self.scene)
     }
 
     pub fn svg(&self) -> String {
@@ -108,7 +121,11 @@ impl Canvas {
         });
     }
 
-    pub fn line(&mut self, points: Vec<(f64, f64)>, color: Color, width: f64) {
+    pub fn line(&mut self, mut points: Vec<(f64, f64)>, color: Color, width: f64) {
+        // More digits cannot be seen, and long paths would make large files.
+        for (x, y) in &mut points {
+            (*x, *y) = ((*x * 100.0).round() / 100.0, (*y * 100.0).round() / 100.0);
+        }
         self.scene.add(Primitive::PolyLine {
             points,
             stroke: color.into(),
@@ -173,6 +190,42 @@ impl Canvas {
             stroke: edged.then(|| WHITE.into()),
             stroke_width: edged.then_some(0.6),
         });
+    }
+}
+
+impl Canvas {
+    /// A white dot with a coloured edge.
+    pub fn ring(&mut self, (x, y): (f64, f64), radius: f64, color: Color) {
+        self.scene.add(Primitive::Circle {
+            cx: x,
+            cy: y,
+            r: radius,
+            fill: WHITE.into(),
+            fill_opacity: None,
+            stroke: Some(color.into()),
+            stroke_width: Some(1.4),
+        });
+    }
+
+    /// A line from `tail` to `tip` that ends in a filled head.
+    pub fn arrow(&mut self, tail: (f64, f64), tip: (f64, f64), color: Color, width: f64) {
+        let (dx, dy) = (tip.0 - tail.0, tip.1 - tail.1);
+        let length = dx.hypot(dy);
+        // Too short to have a direction that could be seen.
+        if !(length > 0.5) {
+            return;
+        }
+        let head = (2.2 + 1.8 * width).min(length);
+        let (ux, uy) = (dx / length, dy / length);
+        let neck = (tip.0 - head * ux, tip.1 - head * uy);
+        let half = 0.45 * head;
+        self.line(vec![tail, neck], color, width);
+        let corners = [
+            tip,
+            (neck.0 - half * uy, neck.1 + half * ux),
+            (neck.0 + half * uy, neck.1 - half * ux),
+        ];
+        self.polygon(&corners, color);
     }
 }
 

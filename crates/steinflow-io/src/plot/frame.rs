@@ -14,8 +14,11 @@ const LINE_WIDTH: f64 = 0.8;
 /// Room below a panel for tick labels and the axis label.
 pub const BELOW: f64 = 44.0;
 
+/// Two ends.
+pub type Line = ((f64, f64), (f64, f64));
+
 /// Where a panel is, and what it shows.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Frame {
     pub left: f64,
     pub top: f64,
@@ -34,6 +37,44 @@ impl Frame {
 
     pub fn y_at(&self, value: f64) -> f64 {
         self.top + (self.y.high - value) / self.y.width() * self.height
+    }
+
+    /// Where a point (x, y) of the data is on the canvas.
+    pub fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        (self.x_at(x), self.y_at(y))
+    }
+
+    /// Whether a point of the data is shown.
+    pub fn contains(&self, (x, y): (f64, f64)) -> bool {
+        self.x.contains(x) && self.y.contains(y)
+    }
+
+    /// The part of a line on the canvas that lies inside the panel, by Liang and Barsky; ends that
+    /// are inside stay as they are, to the bit. None where nothing is, or an end is not finite.
+    pub fn clipped(&self, from: (f64, f64), to: (f64, f64)) -> Option<Line> {
+        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+        // Each edge as (how fast the line nears it, how far the start is inside of it).
+        let edges = [
+            (-dx, from.0 - self.left),
+            (dx, self.left + self.width - from.0),
+            (-dy, from.1 - self.top),
+            (dy, self.top + self.height - from.1),
+        ];
+        let (mut first, mut last) = (0.0_f64, 1.0_f64);
+        for (speed, room) in edges {
+            if !(speed.is_finite() && room.is_finite()) || (speed == 0.0 && room < 0.0) {
+                return None;
+            }
+            if speed < 0.0 {
+                first = first.max(room / speed);
+            } else if speed > 0.0 {
+                last = last.min(room / speed);
+            }
+        }
+        let along = |share: f64| (from.0 + share * dx, from.1 + share * dy);
+        let start = if first == 0.0 { from } else { along(first) };
+        let end = if last == 1.0 { to } else { along(last) };
+        (first <= last).then_some((start, end))
     }
 
     /// The outline, drawn last so that nothing covers it.

@@ -10,11 +10,18 @@ const MARK_WIDTH: f64 = 16.0;
 const ENTRY_GAP: f64 = 18.0;
 
 /// How a legend shows an entry.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Mark {
+    /// A dot.
     Dot,
+    /// A filled rectangle.
     Bar,
+    /// A stroke.
     Line,
+    /// An open circle.
+    Ring,
+    /// An arrow.
+    Arrow,
 }
 
 struct Entry {
@@ -74,6 +81,8 @@ impl Header {
                 Mark::Dot => canvas.dot((x + 6.0, y), 4.0, color, 1.0, false),
                 Mark::Bar => canvas.bar((x, y - 4.5), (12.0, 9.0), color, color),
                 Mark::Line => canvas.line(vec![(x, y), (x + 12.0, y)], color, 2.0),
+                Mark::Ring => canvas.ring((x + 6.0, y), 3.6, color),
+                Mark::Arrow => canvas.arrow((x, y), (x + 13.0, y), color, 1.2),
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Two coordinates: particles over the regions of highest density.
 
-use super::canvas::{Canvas, Color, PARTICLES, WHITE};
-use super::contour::{MASSES, loops};
+use super::canvas::{Canvas, PARTICLES};
 use super::frame::{BELOW, Frame, room_left};
 use super::header::{Header, notes_on_missing};
+use super::shading::{self, Shading};
 use super::ticks::Ticks;
 use super::window::Window;
 use super::{Density, ParticlePlot};
@@ -19,16 +19,6 @@ const LARGEST_RATIO: f64 = 1.6;
 /// More dots than this hide where they are densest, and the target below.
 const MOST_DOTS: usize = 5000;
 const RIGHT: f64 = 18.0;
-
-/// One shade a region, from the widest inwards; light enough for dots to stand out.
-const SHADES: [Color; MASSES.len()] = [
-    Color(0xea, 0xf2, 0xfa),
-    Color(0xd6, 0xe6, 0xf4),
-    Color(0xb9, 0xd6, 0xea),
-    Color(0x97, 0xc3, 0xdf),
-    Color(0x70, 0xab, 0xd2),
-    Color(0x4d, 0x93, 0xc3),
-];
 
 pub fn draw(plot: &ParticlePlot<'_>) -> Canvas {
     let rows = plot.finite_rows();
@@ -52,9 +42,7 @@ pub fn draw(plot: &ParticlePlot<'_>) -> Canvas {
     let (dots, note) = thinned(&rows, MOST_DOTS);
     notes.extend(note);
     if plot.density.is_some() {
-        let shares: Vec<String> =
-            MASSES.iter().rev().map(|mass| format!("{:.0}", 100.0 * mass)).collect();
-        notes.push(format!("shaded: {} % of the target", shares.join(", ")));
+        notes.push(shading::note());
     }
     let header =
         Header::new(plot.title, plot.caption, &notes, (left, WIDTH - RIGHT)).with_groups(plot);
@@ -63,7 +51,9 @@ pub fn draw(plot: &ParticlePlot<'_>) -> Canvas {
 
     let mut canvas = Canvas::new(WIDTH, top + height + BELOW);
     header.draw(&mut canvas);
-    shade(plot, &mut canvas, &frame);
+    if let Some(Density::Plane { x, y, log_density }) = plot.density {
+        Shading::new(x, y, log_density).draw(&mut canvas, &frame);
+    }
     draw_particles(plot, &dots, (0, 1), &mut canvas, &frame, 1.0);
     frame.draw_box(&mut canvas);
     frame.draw_x_axis(&mut canvas, 7, &plot.names[0]);
@@ -91,22 +81,7 @@ pub fn thinned(rows: &[usize], most: usize) -> (Vec<usize>, Option<String>) {
     (dots, Some(format!("dots: {most} of {count} shown")))
 }
 
-fn shade(plot: &ParticlePlot<'_>, canvas: &mut Canvas, frame: &Frame) {
-    let Some(Density::Plane { x, y, log_density }) = plot.density else { return };
-    let step_x = (x.1 - x.0) / (log_density.cols() - 1) as f64;
-    let step_y = (y.1 - y.0) / (log_density.rows() - 1) as f64;
-    for curve in loops(log_density) {
-        let corners: Vec<(f64, f64)> = curve
-            .corners
-            .iter()
-            .map(|&(col, row)| (frame.x_at(x.0 + col * step_x), frame.y_at(y.0 + row * step_y)))
-            .collect();
-        let shade = if curve.depth == 0 { WHITE } else { SHADES[curve.depth - 1] };
-        canvas.polygon(&corners, shade);
-    }
-}
-
-/// Dots for two coordinates, smaller and more transparent the more of them there are.
+/// Dots for two coordinates.
 pub fn draw_particles(
     plot: &ParticlePlot<'_>,
     rows: &[usize],
@@ -115,9 +90,7 @@ pub fn draw_particles(
     frame: &Frame,
     scale: f64,
 ) {
-    let count = rows.len().max(1) as f64;
-    let radius = scale * (7.6 * count.powf(-0.2)).clamp(1.2, 4.2);
-    let opacity = (3.4 * count.powf(-0.28)).clamp(0.3, 0.95);
+    let (radius, opacity) = dot_style(rows.len(), scale);
     // A white edge around small dots would leave little of the dot.
     let edged = radius > 2.2;
     for &i in rows {
@@ -127,4 +100,11 @@ pub fn draw_particles(
             canvas.dot((frame.x_at(x), frame.y_at(y)), radius, color, opacity, edged);
         }
     }
+}
+
+/// Radius and opacity of dots, smaller and more transparent the more of them there are.
+pub fn dot_style(count: usize, scale: f64) -> (f64, f64) {
+    let count = count.max(1) as f64;
+    let radius = scale * (7.6 * count.powf(-0.2)).clamp(1.2, 4.2);
+    (radius, (3.4 * count.powf(-0.28)).clamp(0.3, 0.95))
 }

@@ -186,6 +186,19 @@ impl<T: Real> Operator<T> {
         (0..self.blocks()).filter(|&block| read(block)).collect()
     }
 
+    /// a where A of a block is a·I, at a particle with these coefficients; 0 where it has none.
+    pub(crate) fn scalar_diffusion(&self, block: usize, coefficients: &[T]) -> Option<T> {
+        let mut sum = T::zero();
+        for entry in self.rows[block].iter().filter(|entry| entry.diffusion) {
+            sum += match entry.values {
+                Values::Scalar(a) => a,
+                Values::ScalarCoefficient(k) => coefficients[k],
+                _ => return None,
+            };
+        }
+        Some(sum)
+    }
+
     /// Checks that A is positive semidefinite at one particle, where it varies.
     pub(crate) fn check_diffusion(&self, coefficients: &[T], particle: usize) -> Result<()> {
         for (block, entries) in self.rows.iter().enumerate() {

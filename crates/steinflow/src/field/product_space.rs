@@ -64,37 +64,98 @@ impl ProductSpace {
     pub fn spos_exact(kernel: Kernel, strength: f64, adapt: u64) -> Self {
         Self { independent: strength, ..Self::new(kernel, adapt) }
     }
+}
 
-    /// Ã for the blocks in `moving`, particle after particle, as a dense matrix.
-    fn dense_diffusion<T: Real>(
-        at: &Evaluated<'_, T>,
-        moving: &[usize],
+/// The correlated noise of one block whose A varies with the state.
+struct Own<'a, T> {
+    /// The block, and which of the moving ones it is.
+    block: usize,
+    slot: usize,
+    dim: usize,
+    /// Standard normals, a particle a row, the moving blocks one after the other.
+    noise: &'a Matrix<T>,
+    dt: f64,
+}
+
+impl<T: Real> Own<'_, T> {
+    /// aᵢ of every particle, where A is aᵢ·I.
+    fn scalars(&self, at: &Evaluated<'_, T>) -> Option<Vec<f64>> {
+        (0..at.state.rows())
+            .map(|i| at.operator.scalar_diffusion(self.block, at.coefficients.row(i)))
+            .map(|a| a.map(Real::as_f64))
+            .collect()
+    }
+
+    /// Ã = B ⊗ I with Bᵢⱼ = kᵢⱼ(aᵢ + aⱼ)/2N: one N×N factor for all coordinates.
+    fn add_scalar(
+        &self,
+        scalars: &[f64],
         kernel: &Matrix<f64>,
-    ) -> Matrix<f64> {
-        let (operator, count) = (at.operator, at.state.rows());
-        let (dim, moved) = (operator.dim(), moving.len() * operator.dim());
+        displacement: &mut Matrix<T>,
+    ) -> Result<()> {
+        let count = scalars.len();
+        let matrix = Matrix::from_fn(count, count, |i, j| {
+            kernel.row(i)[j] * (scalars[i] + scalars[j]) / (2.0 * count as f64)
+        });
+        let root = factor(&matrix).ok_or(Error::IndefiniteNoise)?;
+        let columns = self.columns();
+        for i in 0..count {
+            let out = &mut displacement.row_mut(i)[columns.clone()];
+            for (j, weight) in root.row(i)[..=i].iter().enumerate() {
+                let weight = T::of((2.0 * self.dt).sqrt() * weight);
+                for (x, &n) in out.iter_mut().zip(&self.noise.row(j)[columns.clone()]) {
+                    *x += weight * n;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ã particle after particle as one dense matrix: small problems only.
+    fn add_dense(
+        &self,
+        at: &Evaluated<'_, T>,
+        kernel: &Matrix<f64>,
+        displacement: &mut Matrix<T>,
+    ) -> Result<()> {
+        let (operator, count, dim) = (at.operator, at.state.rows(), self.dim);
         // A of every particle by its action on unit vectors.
         let own: Vec<Matrix<f64>> = (0..count)
             .map(|i| {
-                let mut matrix = Matrix::zeros(moved, moved);
-                for column in 0..moved {
-                    let mut unit = vec![T::zero(); at.state.cols()];
-                    unit[moving[column / dim] * dim + column % dim] = T::one();
-                    let mut out = vec![T::zero(); moved];
-                    let c = at.coefficients.row(i);
-                    operator.apply(c, &unit, moving, Terms::Diffusion, T::one(), &mut out);
+                let mut matrix = Matrix::zeros(dim, dim);
+                let mut unit = vec![T::zero(); at.state.cols()];
+                for column in 0..dim {
+                    unit[self.block * dim + column] = T::one();
+                    let mut out = vec![T::zero(); dim];
+                    let (c, moving) = (at.coefficients.row(i), [self.block]);
+                    operator.apply(c, &unit, &moving, Terms::Diffusion, T::one(), &mut out);
                     for (row, x) in out.into_iter().enumerate() {
                         matrix.row_mut(row)[column] = x.as_f64();
                     }
+                    unit[self.block * dim + column] = T::zero();
                 }
                 matrix
             })
             .collect();
-        Matrix::from_fn(count * moved, count * moved, |p, q| {
-            let (i, j, row, column) = (p / moved, q / moved, p % moved, q % moved);
+        let diffusion = Matrix::from_fn(count * dim, count * dim, |p, q| {
+            let (i, j, row, column) = (p / dim, q / dim, p % dim, q % dim);
             let sum = own[i].row(row)[column] + own[j].row(row)[column];
             kernel.row(i)[j] * sum / (2.0 * count as f64)
-        })
+        });
+        let root = factor(&diffusion).ok_or(Error::IndefiniteNoise)?;
+        let columns = self.columns();
+        for p in 0..root.rows() {
+            let noise = |q: usize| self.noise.row(q / dim)[columns.start + q % dim].as_f64();
+            let sum: f64 = root.row(p)[..=p].iter().enumerate().map(|(q, x)| x * noise(q)).sum();
+            displacement.row_mut(p / dim)[columns.start + p % dim] +=
+                T::of((2.0 * self.dt).sqrt() * sum);
+        }
+        Ok(())
+    }
+
+    /// The block's columns among the moving ones.
+    fn columns(&self) -> std::ops::Range<usize> {
+        self.slot * self.dim..(self.slot + 1) * self.dim
     }
 }
 
@@ -188,16 +249,12 @@ impl<T: Real> Field<T> for ProductSpace {
             let resolved = kernel.resolve(at.state, at.operator.dim(), at.scratch);
             let matrix = kernel_matrix(kernel.radial, &resolved.factors());
             if at.operator.diffusion_varies() {
-                let diffusion = Self::dense_diffusion(at, moving, &matrix);
-                let root = factor(&diffusion).ok_or(Error::IndefiniteNoise)?;
-                for (p, row) in (0..root.rows()).map(|p| (p, root.row(p))) {
-                    let (i, column) = (p / moved, p % moved);
-                    let sum: f64 = row[..=p]
-                        .iter()
-                        .enumerate()
-                        .map(|(q, x)| x * noise.row(q / moved)[q % moved].as_f64())
-                        .sum();
-                    displacement.row_mut(i)[column] += T::of((2.0 * dt).sqrt() * sum);
+                for (slot, &block) in moving.iter().enumerate() {
+                    let own = Own { block, slot, dim: at.operator.dim(), noise: &noise, dt };
+                    match own.scalars(at) {
+                        Some(scalars) => own.add_scalar(&scalars, &matrix, displacement)?,
+                        None => own.add_dense(at, &matrix, displacement)?,
+                    }
                 }
             } else {
                 let root = factor(&matrix).ok_or(Error::IndefiniteNoise)?;

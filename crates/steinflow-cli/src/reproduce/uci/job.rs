@@ -1,0 +1,258 @@
+//! One method on one split of one data set: search inside the training rows, then a single look at
+//! the test rows.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use steinflow::run::{Observer, Snapshot};
+use steinflow::{Matrix, Real};
+use steinflow_models::NETWORK;
+use steinflow_models::data::{Located, RegressionData, Split, Table};
+use steinflow_models::network::{Bnn, NetworkFit, NetworkSpec};
+
+use super::plan::{DataSetPlan, Plan, Run, Rung};
+use crate::config::{self, Config};
+use crate::error::Result;
+use crate::sample::sampler;
+use crate::scores::Scores;
+use crate::settings::{PhaseSettings, Settings};
+
+/// Points of a trace of the test log-likelihood.
+const TRACE_POINTS: u64 = 20;
+
+/// A data set, read once.
+pub struct Source {
+    pub name: String,
+    steps: Option<u64>,
+    table: Table,
+    located: Located,
+}
+
+impl Source {
+    pub fn new(plan: &DataSetPlan, located: &Located) -> Result<Self> {
+        let (name, steps) = (plan.name.clone(), plan.steps);
+        Ok(Self { name, steps, table: located.table()?, located: located.clone() })
+    }
+
+    /// How many standard splits there are.
+    pub fn splits(&self) -> usize {
+        self.located.set().split_count()
+    }
+}
+
+/// A job of the experiment.
+pub struct Job<'a> {
+    pub plan: &'a Plan,
+    pub source: &'a Source,
+    pub run: &'a Run,
+    pub split: usize,
+}
+
+/// What a job has found.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Found {
+    /// The hyperparameters that were chosen.
+    pub chosen: Choice,
+    /// Their log-likelihood on the validation rows; none without a search.
+    pub validation: Option<f64>,
+    pub scores: Scores,
+    /// Test log-likelihood by iteration, for the figure only: nothing is chosen by it.
+    pub trace: Vec<(u64, f64)>,
+    /// Wall-clock time of the final run on one thread.
+    pub seconds: f64,
+    /// How often the final run had to halve its step.
+    pub shrinks: u32,
+}
+
+/// A point of the grid.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Choice {
+    pub eta: Option<f64>,
+    pub alpha: Option<f64>,
+    pub mu: Option<f64>,
+}
+
+impl Job<'_> {
+    /// What the job is called in the journal.
+    pub fn key(&self) -> String {
+        format!("{}, {}, split {}", self.source.name, self.run.label, self.split)
+    }
+
+    pub fn run(&self) -> Result<Found, String> {
+        let single = self.settings(Choice::default(), None).precision.as_deref() != Some("f64");
+        let found = if single { self.find::<f32>() } else { self.find::<f64>() };
+        found.map_err(|error| error.to_string())
+    }
+
+    fn find<T: Real>(&self) -> Result<Found> {
+        let split = self.source.located.split(self.split)?;
+        let (chosen, validation) = self.choose::<T>(&split)?;
+        let mut settings = self.settings(chosen, None);
+        settings.non_finite.get_or_insert_with(|| "shrink".to_owned());
+        let fit = Fit::<T>::new(&self.source.table, &split, &settings)?;
+        let every = (self.steps() / TRACE_POINTS).max(1);
+        let (mut trace, mut watching) = (Vec::new(), 0.0);
+        let watch = Watch { fit: &fit, every, trace: &mut trace, seconds: &mut watching };
+        let begun = Instant::now();
+        let (theta, shrinks) = fit.particles(settings, Some(watch))?;
+        let seconds = begun.elapsed().as_secs_f64() - watching;
+        let scores = fit.scores(&theta)?;
+        Ok(Found { chosen, validation, scores, trace, seconds, shrinks })
+    }
+
+    /// The best point of the grid by successive halving on a part of the training rows.
+    fn choose<T: Real>(&self, split: &Split) -> Result<(Choice, Option<f64>)> {
+        let mut candidates = self.candidates();
+        if let [only] = candidates[..] {
+            return Ok((only, None));
+        }
+        let search = &self.plan.search;
+        let inner = split.hold_out(search.validation_fraction, self.split as u64)?;
+        let settings = self.settings(Choice::default(), None);
+        let fit = Fit::<T>::new(&self.source.table, &inner, &settings)?;
+        let last = Rung { steps: self.steps(), keep: 1 };
+        let mut best = f64::NEG_INFINITY;
+        for rung in search.rungs.iter().chain([&last]) {
+            let judge = |choice| -> Result<f64> {
+                let (theta, _) = fit.particles(self.settings(choice, Some(rung.steps)), None)?;
+                Ok(fit.scores(&theta)?.log_likelihood)
+            };
+            // A setting that runs away has lost.
+            let value = |choice| {
+                judge(choice).ok().filter(|value| value.is_finite()).unwrap_or(f64::NEG_INFINITY)
+            };
+            let mut judged: Vec<(f64, Choice)> =
+                candidates.iter().map(|&choice| (value(choice), choice)).collect();
+            judged.sort_by(|a, b| b.0.total_cmp(&a.0));
+            judged.truncate(rung.keep.max(1));
+            best = judged[0].0;
+            candidates = judged.into_iter().map(|(_, choice)| choice).collect();
+        }
+        Ok((candidates[0], best.is_finite().then_some(best)))
+    }
+
+    /// All points of the grid that the method searches.
+    fn candidates(&self) -> Vec<Choice> {
+        let grid = &self.plan.grid;
+        let values = |name: &str, values: &[f64]| -> Vec<Option<f64>> {
+            if self.run.search.iter().any(|searched| searched == name) {
+                values.iter().copied().map(Some).collect()
+            } else {
+                vec![None]
+            }
+        };
+        let mut all = Vec::new();
+        for &eta in &values("eta", &grid.eta) {
+            for &alpha in &values("alpha", &grid.alpha) {
+                all.extend(values("mu", &grid.mu).into_iter().map(|mu| Choice { eta, alpha, mu }));
+            }
+        }
+        all
+    }
+
+    /// Iterations of a full run.
+    fn steps(&self) -> u64 {
+        let phases: u64 = self.run.settings.phase.iter().map(|phase| phase.steps).sum();
+        match (phases, self.source.steps.or(self.plan.common.steps)) {
+            (0, steps) => steps.unwrap_or(5000),
+            // Phases are stretched in proportion where a data set has more iterations.
+            (phases, None) => phases,
+            (_, Some(steps)) => steps,
+        }
+    }
+
+    /// The settings of one run of `steps` iterations (all of them when `None`).
+    fn settings(&self, choice: Choice, steps: Option<u64>) -> Settings {
+        let total = steps.unwrap_or_else(|| self.steps());
+        let mut own = self.run.settings.clone();
+        let mut common = self.plan.common.clone();
+        common.steps = None;
+        if own.phase.is_empty() {
+            own.steps = Some(total);
+        } else {
+            let planned: u64 = own.phase.iter().map(|phase| phase.steps).sum();
+            let stretch = |phase: &PhaseSettings| PhaseSettings {
+                steps: (phase.steps * total).div_ceil(planned),
+                ..phase.clone()
+            };
+            own.phase = own.phase.iter().map(stretch).collect();
+        }
+        own.eta = choice.eta.or(own.eta);
+        own.alpha = choice.alpha.or(own.alpha);
+        own.mu = choice.mu.or(own.mu);
+        own.model = Some(NETWORK.to_owned());
+        common.model = own.model.clone();
+        common.method = own.method.clone();
+        own.seed = own.seed.or(Some(self.split as u64));
+        own.or(common)
+    }
+}
+
+/// A network on the training rows of a split.
+struct Fit<T> {
+    /// What settings are resolved on.
+    model: Bnn<f64>,
+    fit: NetworkFit<T>,
+}
+
+impl<T: Real> Fit<T> {
+    fn new(table: &Table, split: &Split, settings: &Settings) -> Result<Self> {
+        let data = RegressionData::new(table, settings.target.as_deref(), split)?;
+        let NetworkSpec { architecture, precisions, .. } = config::network_spec(settings)?;
+        let (inputs, targets) = (data.train_inputs(), data.train_targets());
+        let model = Bnn::new(&architecture, inputs, targets, precisions)?;
+        let network = Bnn::new(&architecture, inputs, targets, precisions)?;
+        Ok(Self { model, fit: NetworkFit { data, network } })
+    }
+
+    /// Runs the settings; returns the particles, or the samples where they are collected, and how
+    /// often the step was halved.
+    fn particles(
+        &self,
+        settings: Settings,
+        watch: Option<Watch<'_, T>>,
+    ) -> Result<(Matrix<T>, u32)> {
+        let config = Config::resolve_on(settings, &self.model)?;
+        let mut samples = config.samples::<T>();
+        let mut sampler = sampler(&config, &self.fit.network)?;
+        if let Some(samples) = &mut samples {
+            sampler = sampler.observe(samples.observer());
+        }
+        if let Some(watch) = watch {
+            sampler = sampler.observe(watch);
+        }
+        let outcome = sampler.run()?;
+        let theta = samples.map_or_else(|| outcome.theta(), |samples| samples.theta());
+        Ok((theta, outcome.shrinks))
+    }
+
+    /// Scores on the rows that were held back.
+    fn scores(&self, theta: &Matrix<T>) -> Result<Scores> {
+        let scores = Scores::of_test_rows(&self.fit, theta.as_ref())?;
+        Ok(scores.expect("a split holds rows back"))
+    }
+}
+
+/// Follows the test log-likelihood of a run.
+struct Watch<'a, T> {
+    fit: &'a Fit<T>,
+    every: u64,
+    trace: &'a mut Vec<(u64, f64)>,
+    seconds: &'a mut f64,
+}
+
+impl<T: Real> Observer<T> for Watch<'_, T> {
+    fn observe(&mut self, at: &Snapshot<'_, T>) -> steinflow::Result<ControlFlow<()>> {
+        if at.step.is_multiple_of(self.every) {
+            let begun = Instant::now();
+            let theta = Matrix::from_fn(at.state.rows(), at.dim, |i, j| at.state.row(i)[j]);
+            // Particles that predict nothing finite are shown by a gap.
+            if let Ok(scores) = self.fit.scores(&theta) {
+                self.trace.push((at.step, scores.log_likelihood));
+            }
+            *self.seconds += begun.elapsed().as_secs_f64();
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}

@@ -1,0 +1,159 @@
+//! What is run: settings, grids and data sets, from a TOML file.
+
+use serde::Deserialize;
+use steinflow::Error as LibraryError;
+use steinflow_models::data::data_set;
+
+use super::job::Source;
+use crate::args::UciArguments;
+use crate::error::{Error, Result};
+use crate::settings::Settings;
+
+/// The settings that ship with the command, by name.
+const SHIPPED: [(&str, &str); 2] = [
+    ("paper", include_str!("../../../../../experiments/uci/paper.toml")),
+    ("best", include_str!("../../../../../experiments/uci/best.toml")),
+];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Plan {
+    #[serde(skip)]
+    pub text: String,
+    pub search: Search,
+    #[serde(default)]
+    pub grid: Grid,
+    #[serde(rename = "dataset")]
+    pub datasets: Vec<DataSetPlan>,
+    #[serde(rename = "run")]
+    pub runs: Vec<Run>,
+    /// What all runs share; a run's own settings win.
+    #[serde(flatten)]
+    pub common: Settings,
+}
+
+#[derive(Deserialize)]
+pub struct DataSetPlan {
+    pub name: String,
+    /// Iterations, where they differ from those of the others.
+    pub steps: Option<u64>,
+}
+
+/// How hyperparameters are chosen inside the training rows.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Search {
+    pub validation_fraction: f64,
+    pub rungs: Vec<Rung>,
+}
+
+/// A round of the search: all remaining settings run, the best go on.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rung {
+    pub steps: u64,
+    pub keep: usize,
+}
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grid {
+    #[serde(default)]
+    pub eta: Vec<f64>,
+    #[serde(default)]
+    pub alpha: Vec<f64>,
+    #[serde(default)]
+    pub mu: Vec<f64>,
+}
+
+/// One method: its settings, and which of the grid's hyperparameters it searches.
+#[derive(Deserialize)]
+pub struct Run {
+    pub label: String,
+    #[serde(default)]
+    pub search: Vec<String>,
+    #[serde(flatten)]
+    pub settings: Settings,
+}
+
+impl Plan {
+    /// The plan that the arguments ask for, cut down to what they name.
+    pub fn read(arguments: &UciArguments) -> Result<Self> {
+        let name = arguments.settings.as_str();
+        let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
+        let text = match shipped {
+            Some((_, text)) => (*text).to_owned(),
+            None => std::fs::read_to_string(name)
+                .map_err(|source| Error::ConfigUnreadable { path: name.into(), source })?,
+        };
+        let wrong = |message: String| Error::ConfigWrong { path: name.into(), message };
+        let mut plan: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        plan.text = text;
+        if arguments.common.quick {
+            plan.shorten();
+        }
+        keep_named("data set", &arguments.datasets, &mut plan.datasets, |set| &set.name)?;
+        keep_named("method", &arguments.methods, &mut plan.runs, |run| &run.label)?;
+        for run in &plan.runs {
+            let known = ["eta", "alpha", "mu"];
+            if let Some(other) = run.search.iter().find(|name| !known.contains(&name.as_str())) {
+                return Err(LibraryError::unknown("hyperparameter", other, known).into());
+            }
+        }
+        for set in &plan.datasets {
+            data_set(&set.name)?;
+        }
+        Ok(plan)
+    }
+
+    /// A hundredth of the work, to see that everything runs.
+    fn shorten(&mut self) {
+        self.text.insert_str(0, "# --quick\n");
+        for steps in [&mut self.common.steps]
+            .into_iter()
+            .chain(self.datasets.iter_mut().map(|set| &mut set.steps))
+        {
+            *steps = steps.map(|steps| (steps / 50).max(1));
+        }
+        for phase in self.runs.iter_mut().flat_map(|run| &mut run.settings.phase) {
+            phase.steps = (phase.steps / 50).max(1);
+        }
+        for rung in &mut self.search.rungs {
+            rung.steps = (rung.steps / 50).max(1);
+        }
+    }
+
+    /// The splits to run on a data set.
+    pub fn splits(&self, arguments: &UciArguments, source: &Source) -> Vec<usize> {
+        let all = 0..source.splits();
+        match &arguments.splits {
+            Some(chosen) => all.filter(|split| chosen.contains(split)).collect(),
+            None if arguments.common.quick => all.take(1).collect(),
+            None => all.collect(),
+        }
+    }
+}
+
+/// Keeps the entries that are named, all of them when none is.
+fn keep_named<E>(
+    what: &'static str,
+    names: &[String],
+    entries: &mut Vec<E>,
+    name_of: impl Fn(&E) -> &String,
+) -> Result<()> {
+    let is = |entry: &E, name: &String| name_of(entry).eq_ignore_ascii_case(name);
+    for name in names {
+        if !entries.iter().any(|entry| is(entry, name)) {
+            return Err(LibraryError::unknown(
+                what,
+                name,
+                entries.iter().map(|e| name_of(e).as_str()),
+            )
+            .into());
+        }
+    }
+    if !names.is_empty() {
+        entries.retain(|entry| names.iter().any(|name| is(entry, name)));
+    }
+    Ok(())
+}
