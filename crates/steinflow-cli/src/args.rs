@@ -13,6 +13,8 @@ Examples:
   steinflow sample gaussian --dim 10 --method sghmc-stein --eta 0.01 --alpha 0.1
   steinflow sample logistic-regression --data patients.csv --target outcome
   steinflow sample --config runs/tri-crescent-sgrhmc-stein-1/config.toml --seed 7
+  steinflow sample bnn --data houses.csv --target price --steps 2000
+  steinflow predict runs/bnn-svgd-1 --data new.csv --out predictions.csv
   steinflow data fetch yacht
   steinflow methods";
 
@@ -30,6 +32,12 @@ pub struct Arguments {
 pub enum Command {
     /// Run a sampler on a model and write a run folder.
     Sample(Box<SampleArguments>),
+    /// Predict for the rows of a table with a network that was sampled before.
+    ///
+    /// Gives mean, standard deviation and quantiles for every row, as CSV. The table has the features
+    /// that the network was trained on, by name and in any order; where it has the target too, the
+    /// predictions are scored. The training data is not needed.
+    Predict(PredictArguments),
     /// Make a table or a figure of the project's experiments again.
     Reproduce(ReproduceArguments),
     /// List, describe and fetch the regression data sets that have a name.
@@ -44,6 +52,44 @@ impl Default for Command {
     fn default() -> Self {
         Self::Sample(Box::default())
     }
+}
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  steinflow predict runs/bnn-svgd-1 --data new.csv                        the CSV on the terminal
+  steinflow predict runs/bnn-svgd-1 --data new.csv --out predictions.csv
+  steinflow predict runs/bnn-svgd-1 --data new.csv --level 0.025,0.975    a 95 % interval";
+
+#[derive(Args, Debug)]
+#[command(after_help = PREDICT_EXAMPLES)]
+pub struct PredictArguments {
+    /// The folder of a `steinflow sample bnn`.
+    pub run: PathBuf,
+    /// What to predict for: a CSV file (may be gzipped), or a name of `steinflow data list`.
+    #[arg(long, value_name = "FILE")]
+    pub data: PathBuf,
+    /// Where to look for data sets by name, before $STEINFLOW_DATA and the cache.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// The file to write [default, or with `-`: standard output, and the summary on standard error].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Quantile to predict, between 0 and 1; repeat, or separate by commas
+    /// [default: 0.05,0.25,0.5,0.75,0.95].
+    #[arg(long = "level", value_name = "P", value_delimiter = ',')]
+    pub levels: Vec<f64>,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    pub force: bool,
+    /// Print the summary as JSON; the predictions then need a file.
+    #[arg(long, requires = "out")]
+    pub json: bool,
+    /// No progress bar.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Threads to use [default: all cores]. The result does not depend on it.
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
 }
 
 #[derive(Args, Debug)]

@@ -132,13 +132,12 @@ impl ModelOptions {
         let precision =
             |fixed: Option<f64>| fixed.map_or_else(Precision::default, Precision::Fixed);
         let test_rows = match (self.test_fraction, &self.split_file, self.split) {
-            (None, None, None) => TestRows::None,
+            // Nothing to hold back is no error here.
+            (None | Some(0.0), None, None) => TestRows::None,
             (None, None, Some(index)) => TestRows::Standard(index),
             (None, Some(path), index) => {
                 TestRows::File { path: path.clone(), index: index.unwrap_or(0) }
             }
-            // Nothing to hold back is no error here.
-            (Some(0.0), None, None) => TestRows::None,
             (Some(fraction), None, None) => TestRows::Fraction { fraction, seed },
             (Some(_), ..) => {
                 return Err(Error::DoesNotFit {

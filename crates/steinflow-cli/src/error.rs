@@ -22,6 +22,13 @@ pub enum Error {
     ConfigUnreadable { path: PathBuf, source: std::io::Error },
     #[error("the config {} is not right: {message}", path.display())]
     ConfigWrong { path: PathBuf, message: String },
+    /// A folder that cannot predict.
+    #[error("{} {found}: give the folder of a finished `steinflow sample bnn`", path.display())]
+    NotANetworkRun { path: PathBuf, found: String },
+    #[error(
+        "{} cannot be used: {message}; make the run again with its config.toml", path.display()
+    )]
+    RunDamaged { path: PathBuf, message: String },
     #[error("cannot start {count} threads: {message}")]
     Threads { count: usize, message: String },
     #[error("cannot write to the terminal: {0}")]
@@ -46,8 +53,9 @@ impl Error {
             Self::DoesNotFit { .. }
             | Self::ConfigUnreadable { .. }
             | Self::ConfigWrong { .. }
+            | Self::NotANetworkRun { .. }
             | Self::Threads { .. } => true,
-            Self::Terminal(_) => false,
+            Self::RunDamaged { .. } | Self::Terminal(_) => false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a run folder holds: config, particles, trace, summary and a picture.
+//! What a run folder holds: config, particles, trace, summary and a picture, or predictions.
 
 use steinflow::run::{Outcome, Samples, Trace};
 use steinflow::{Matrix, Real};
@@ -9,6 +9,7 @@ use steinflow_models::Model;
 use crate::config::Config;
 use crate::error::Result;
 use crate::grid::log_density_grid;
+use crate::network::Report;
 use crate::summary::Summary;
 
 /// What a run has found.
@@ -24,6 +25,7 @@ pub fn write<T: Real>(
     model: &dyn Model<T>,
     found: &Found<'_, T>,
     summary: &Summary,
+    report: Option<&Report>,
 ) -> Result<()> {
     let &Found { outcome, trace, samples } = found;
     let names = model.parameter_names();
@@ -35,6 +37,9 @@ pub fn write<T: Real>(
         folder.write_with("samples.parquet", |file| write_parquet(&columns, file))?;
     }
     folder.write_with("summary.json", |file| write_json(summary, file))?;
+    if let Some(report) = report {
+        return report.write(folder);
+    }
     // Numbers that took a while to get are worth keeping without their picture.
     match picture(config, model, outcome, &names) {
         Ok(png) => folder.write("particles.png", &png)?,

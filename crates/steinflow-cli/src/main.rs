@@ -8,6 +8,8 @@ mod data;
 mod error;
 mod files;
 mod grid;
+mod network;
+mod predict;
 mod progress;
 mod reproduce;
 mod sample;
@@ -15,6 +17,7 @@ mod scores;
 mod settings;
 mod summary;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command.unwrap_or_default() {
         Command::Sample(arguments) => sample::command(&arguments),
+        Command::Predict(arguments) => predict::command(&arguments),
         Command::Reproduce(arguments) => reproduce::command(&arguments),
         Command::Data(arguments) => data::command(&arguments),
         Command::Methods(arguments) => catalogues::methods(arguments.json),
@@ -33,6 +37,8 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code,
+        // A reader that has seen enough, such as `head`.
+        Err(Error::Terminal(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(if error.is_usage() { Error::USAGE } else { Error::FAILURE })

@@ -1,4 +1,4 @@
-//! A progress bar on the terminal, as an observer; invisible when nobody watches.
+//! Progress bars on the terminal, one of them an observer; invisible when nobody watches.
 
 use std::ops::ControlFlow;
 
@@ -10,13 +10,20 @@ pub struct Progress {
     bar: ProgressBar,
 }
 
+/// A bar that counts to a length it is yet to be given.
+pub fn bar(what: &str, quiet: bool) -> ProgressBar {
+    if quiet {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{prefix} [{bar:32}] {pos}/{len} {msg} eta {eta}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("=> ");
+    ProgressBar::new(0).with_style(style).with_prefix(what.to_owned())
+}
+
 impl Progress {
     pub fn new(what: &str) -> Self {
-        let style = ProgressStyle::with_template("{prefix} [{bar:32}] {pos}/{len} {msg} eta {eta}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar())
-            .progress_chars("=> ");
-        let bar = ProgressBar::new(0).with_style(style).with_prefix(what.to_owned());
-        Self { bar }
+        Self { bar: bar(what, false) }
     }
 }
 

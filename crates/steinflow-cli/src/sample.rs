@@ -9,12 +9,14 @@ use steinflow::method::{FieldKind, Region};
 use steinflow::run::{Ended, Trace};
 use steinflow::{Real, Sampler};
 use steinflow_io::RunFolder;
-use steinflow_models::Model;
+use steinflow_models::network::NetworkFit;
+use steinflow_models::{Model, NETWORK};
 
 use crate::args::SampleArguments;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::network::Report;
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::summary::Summary;
@@ -23,17 +25,7 @@ use crate::summary::Summary;
 const MOST_THREADS: usize = 1024;
 
 pub fn command(arguments: &SampleArguments) -> Result<ExitCode> {
-    // Before anything is computed: threads are started once.
-    if let Some(count) = arguments.threads {
-        let refused = |message: String| Error::Threads { count, message };
-        if count == 0 || count > MOST_THREADS {
-            return Err(refused(format!("take 1 to {MOST_THREADS}")));
-        }
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(count)
-            .build_global()
-            .map_err(|error| refused(error.to_string()))?;
-    }
+    start_threads(arguments.threads)?;
     let from_file = match &arguments.config {
         Some(path) => Settings::read(path)?,
         None => Settings::default(),
@@ -42,11 +34,32 @@ pub fn command(arguments: &SampleArguments) -> Result<ExitCode> {
     if config.is_f32()? { run::<f32>(&config, arguments) } else { run::<f64>(&config, arguments) }
 }
 
+/// Before anything is computed: threads are started once.
+pub fn start_threads(count: Option<usize>) -> Result<()> {
+    let Some(count) = count else { return Ok(()) };
+    let refused = |message: String| Error::Threads { count, message };
+    if count == 0 || count > MOST_THREADS {
+        return Err(refused(format!("take 1 to {MOST_THREADS}")));
+    }
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(count)
+        .build_global()
+        .map_err(|error| refused(error.to_string()))
+}
+
 fn run<T: Real>(config: &Config, arguments: &SampleArguments) -> Result<ExitCode> {
-    let model = steinflow_models::build::<T>(&config.model_spec()?)?;
+    let spec = config.model_spec()?;
+    let fit = (spec.name == NETWORK).then(|| NetworkFit::<T>::new(&spec)).transpose()?;
+    let built;
+    let model: &dyn Model<T> = if let Some(fit) = &fit {
+        &fit.network
+    } else {
+        built = steinflow_models::build::<T>(&spec)?;
+        &*built
+    };
     let mut trace = Trace::new(config.trace_every);
     let mut samples = config.samples::<T>();
-    let mut sampler = sampler(config, &*model)?.observe(trace.observer());
+    let mut sampler = sampler(config, model)?.observe(trace.observer());
     if let Some(samples) = &mut samples {
         sampler = sampler.observe(samples.observer());
     }
@@ -64,10 +77,15 @@ fn run<T: Real>(config: &Config, arguments: &SampleArguments) -> Result<ExitCode
     }
     let outcome = sampler.run()?;
 
-    let summary = Summary::new(config, &*model, &outcome, &trace, samples.as_ref());
-    let found = files::Found { outcome: &outcome, trace: &trace, samples: samples.as_ref() };
+    let samples = samples.as_ref();
+    let report = fit
+        .as_ref()
+        .map(|fit| Report::new(config, &spec.network, fit, &outcome, samples, arguments.quiet));
+    let network = report.as_ref().map(|report| report.summary.clone());
+    let summary = Summary::new(config, model, &outcome, &trace, samples, network);
+    let found = files::Found { outcome: &outcome, trace: &trace, samples };
     folder.write("config.toml", text.as_bytes())?;
-    files::write(&mut folder, config, &*model, &found, &summary)?;
+    files::write(&mut folder, config, model, &found, &summary, report.as_ref())?;
     let path = folder.commit()?;
     summary.print(&path, arguments.json)?;
     if outcome.ended == Ended::Interrupted {
@@ -92,13 +110,14 @@ pub fn sampler<'a, T: Real>(config: &Config, model: &'a dyn Model<T>) -> Result<
     let mut sampler = Sampler::new(model, dynamics, field);
     sampler = match (&config.start_mean, config.start_sd) {
         (Some(mean), Some(sd)) => sampler.start_normal(config.particles, mean, sd),
-        _ => match model.start_sample(config.particles, config.seed) {
-            Some(start) => sampler.start_at(start.cast()),
-            None => {
+        _ => {
+            if let Some(start) = model.start_sample(config.particles, config.seed) {
+                sampler.start_at(start.cast())
+            } else {
                 let start = model.start();
                 sampler.start_normal(config.particles, &start.mean, start.sd)
             }
-        },
+        }
     };
     sampler = sampler.seed(config.seed).on_non_finite(config.policy()?);
     for (integrator, steps, step_size) in config.phases::<T>()? {

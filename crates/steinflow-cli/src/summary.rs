@@ -11,6 +11,7 @@ use steinflow_models::Model;
 
 use crate::config::Config;
 use crate::error::Result;
+use crate::network::NetworkSummary;
 
 #[derive(Debug, Serialize)]
 pub struct Summary {
@@ -25,7 +26,10 @@ pub struct Summary {
     gradients: u64,
     seconds: f64,
     mean_log_density: f64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     moments: Vec<MomentRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<NetworkSummary>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<PartRow>,
     frozen_particles: Vec<usize>,
@@ -53,19 +57,21 @@ struct PartRow {
 
 impl Summary {
     /// Moments and shares are those of the collected samples where there are any, otherwise of the
-    /// last particles.
+    /// last particles. A network has a summary of its own: nobody asks for the mean of a weight.
     pub fn new<T: Real>(
         config: &Config,
         model: &dyn Model<T>,
         outcome: &Outcome<T>,
         trace: &Trace,
         samples: Option<&Samples<T>>,
+        network: Option<NetworkSummary>,
     ) -> Self {
         let samples = samples.filter(|samples| !samples.steps().is_empty());
         let theta = samples.map_or_else(|| outcome.theta(), Samples::theta);
         let count = theta.rows() as f64;
         let exact = model.exact_moments();
-        let moments = model.parameter_names().into_iter().enumerate().map(|(j, name)| {
+        let names = if network.is_some() { Vec::new() } else { model.parameter_names() };
+        let moments = names.into_iter().enumerate().map(|(j, name)| {
             let values = || (0..theta.rows()).map(|i| theta.row(i)[j].as_f64());
             let mean = values().sum::<f64>() / count;
             let variance = values().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
@@ -91,6 +97,8 @@ impl Summary {
                 })
                 .collect()
         });
+        let mut warnings = warnings(outcome, trace);
+        warnings.extend(network.as_ref().and_then(|network| network.trouble.clone()));
         let log_density = outcome.log_density.iter().map(|x| x.as_f64()).sum::<f64>();
         Self {
             steinflow_version: env!("CARGO_PKG_VERSION"),
@@ -109,10 +117,11 @@ impl Summary {
             seconds: outcome.elapsed.as_secs_f64(),
             mean_log_density: log_density / outcome.log_density.len() as f64,
             moments: moments.collect(),
+            network,
             parts: parts.unwrap_or_default(),
             frozen_particles: outcome.frozen.clone(),
             step_size_halvings: outcome.shrinks,
-            warnings: warnings(outcome, trace),
+            warnings,
         }
     }
 
@@ -134,10 +143,14 @@ impl Summary {
             self.gradients,
             self.seconds
         )?;
-        if let Some(samples) = self.samples {
-            writeln!(out, "{samples} samples collected; moments and shares are theirs")?;
+        if let Some(network) = &self.network {
+            network.print(&mut out)?;
+        } else {
+            if let Some(samples) = self.samples {
+                writeln!(out, "{samples} samples collected; moments and shares are theirs")?;
+            }
+            writeln!(out, "\n{}", self.moments_table())?;
         }
-        writeln!(out, "\n{}", self.moments_table())?;
         if !self.parts.is_empty() {
             writeln!(out, "\n{}", self.parts_table())?;
         }
@@ -158,14 +171,18 @@ impl Summary {
         writeln!(out, "\n{}", folder.display())?;
         for (name, what) in [
             ("particles.png", "picture"),
+            ("predictions.png", "picture"),
+            ("predictions.csv", "one row a row held back"),
+            ("standardisation.json", "what `steinflow predict` needs beside the particles"),
             ("particles.parquet", "one row a particle"),
             ("samples.parquet", "one row a collected sample"),
             ("trace.parquet", "the course of the run"),
             ("summary.json", "these numbers"),
             ("config.toml", "run it again: steinflow sample --config"),
         ] {
-            if name != "samples.parquet" || self.samples.is_some() {
-                writeln!(out, "  {name:<18} {what}")?;
+            // A picture may be missing, and not every run has every file.
+            if folder.join(name).exists() {
+                writeln!(out, "  {name:<20} {what}")?;
             }
         }
         Ok(())
@@ -242,4 +259,16 @@ pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// Four digits, or as many as a large number has.
+pub fn short(x: f64) -> String {
+    let digits = if x == 0.0 { 3.0 } else { 3.0 - x.abs().log10().floor() };
+    if (0.0..=7.0).contains(&digits) {
+        format!("{x:.0$}", digits as usize)
+    } else if (-4.0..0.0).contains(&digits) {
+        format!("{x:.0}")
+    } else {
+        format!("{x:.3e}")
+    }
 }

@@ -47,6 +47,13 @@ pub enum Error {
         entry: PathBuf,
     },
 
+    /// The file is already there.
+    #[error("`{}` exists: pass --force to replace it or choose another --out", .path.display())]
+    FileExists {
+        /// The file.
+        path: PathBuf,
+    },
+
     /// A path that cannot name a run folder or a file inside one.
     #[error("`{}` cannot be used: {remedy}", .path.display())]
     BadPath {
@@ -176,6 +183,7 @@ impl Error {
             Self::FolderExists { .. }
             | Self::NotARunFolder { .. }
             | Self::ForeignEntry { .. }
+            | Self::FileExists { .. }
             | Self::BadPath { .. }
             | Self::Table { .. }
             | Self::JournalInUse { .. }

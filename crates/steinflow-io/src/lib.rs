@@ -25,9 +25,11 @@ mod json;
 pub mod plot;
 mod run_folder;
 mod table;
+mod whole_file;
 
 pub use error::{Error, Result};
 pub use journal::Journal;
 pub use json::write_json;
-pub use run_folder::RunFolder;
+pub use run_folder::{RunFolder, is_finished_run};
 pub use table::{Column, Values, read_parquet, write_parquet};
+pub use whole_file::WholeFile;

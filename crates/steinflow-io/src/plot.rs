@@ -1,10 +1,13 @@
 //! Pictures of particles: a histogram, a scatter over the density, a grid of pairs, or [`Panels`].
 //!
+//! [`CalibrationPlot`] shows predictions instead: against their targets, and how often they are right.
+//!
 //! A [`ParticlePlot`] follows the number of coordinates d: a histogram for d = 1, particles over the
 //! shaded density for d = 2, and pairs of the first four coordinates for d ≥ 3. Of very many
 //! particles an evenly spaced part is drawn as dots, and the caption says so. Nothing depends on the
 //! machine: fonts are inside the program, and the same input gives the same bytes.
 
+mod calibration;
 pub(crate) mod canvas;
 mod contour;
 pub(crate) mod frame;
@@ -20,6 +23,7 @@ mod window;
 
 use steinflow::MatRef;
 
+pub use calibration::CalibrationPlot;
 pub use header::Mark;
 pub use layers::Layer;
 pub use panels::{Key, Panel, Panels};

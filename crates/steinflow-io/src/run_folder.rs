@@ -198,6 +198,11 @@ impl Drop for RunFolder {
     }
 }
 
+/// Whether `folder` holds a complete run, by the list of its files, which is written last.
+pub fn is_finished_run(folder: impl AsRef<Path>) -> bool {
+    folder.as_ref().join(MANIFEST).is_file()
+}
+
 /// Whether a run may be put at `path`. Advises `force` only where it would help.
 fn check_free(path: &Path, force: bool) -> Result<()> {
     let path = path.to_path_buf();

@@ -1,10 +1,10 @@
 //! The models by name, and how to build one from options that a command line or a config can give.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use steinflow::Real;
 
-use crate::data::{Table, data_sets, find};
+use crate::data::{Table, read_table};
 use crate::network::{NetworkFit, NetworkSpec};
 use crate::regression::{DEFAULT_NOISE_SD, DEFAULT_PRIOR_SD, LinearRegression, LogisticRegression};
 use crate::toy::{
@@ -163,23 +163,12 @@ pub struct ModelSpec {
 }
 
 impl ModelSpec {
-    /// The table that `data` means, and the data set's name if it is one: a file where there is one,
-    /// a data set of that name otherwise.
-    pub(crate) fn table(&self, default: Option<&str>) -> Result<(Table, Option<String>)> {
-        let given = self.data.clone().or(default.map(PathBuf::from));
-        let Some(file) = given else {
+    /// The table that `data` means, and the data set's name if it is one.
+    pub(crate) fn table(&self, default: Option<&str>) -> Result<(Table, Option<&'static str>)> {
+        let Some(given) = self.data.as_deref().or(default.map(Path::new)) else {
             return Err(Error::DataRequired { model: self.name.clone() });
         };
-        let name = file
-            .to_str()
-            .filter(|name| !file.exists() && data_sets().iter().any(|set| set.name == *name));
-        match name {
-            Some(name) => {
-                let table = find(name, self.data_dir.as_deref())?.table()?;
-                Ok((table, Some(name.to_owned())))
-            }
-            None => Ok((Table::read(&file)?, None)),
-        }
+        read_table(given, self.data_dir.as_deref())
     }
 }
 

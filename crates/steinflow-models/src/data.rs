@@ -1,7 +1,8 @@
 //! Data for regressions: tables, train/test splits, standardisation, and the benchmark sets by name.
 //!
 //! A [`Table`] is a CSV file, plain or compressed; a [`Split`] says which of its rows train and which
-//! test; [`RegressionData`] standardises both by the training rows alone. [`find`] looks up a
+//! test; [`RegressionData`] standardises both by the training rows alone, and its [`Standardisation`]
+//! reads files that come later. [`find`] looks up a
 //! [`DataSet`] of the [registry](data_sets) on this computer; one of them, `penguins`, is built in.
 //!
 //! ```
@@ -29,6 +30,7 @@ mod scaling;
 mod split;
 mod split_error;
 mod split_file;
+mod standardisation;
 mod table;
 mod table_error;
 mod text;
@@ -38,12 +40,13 @@ pub use data_set::{Archive, DataSet, Fingerprint, Layout, Splits};
 pub use data_set_error::{DataSetError, Difference};
 pub use digest::{content_sha256, file_sha256};
 pub use folders::{DATA_FOLDER_VARIABLE, cache_folder, search_folders};
-pub use locate::{Located, Place, find};
+pub use locate::{Located, Place, find, is_name, read_table};
 pub use registry::{data_set, data_sets};
-pub use regression::{NewRows, RegressionData};
+pub use regression::RegressionData;
 pub use scaling::Scaling;
 pub use split::Split;
 pub use split_error::SplitError;
+pub use standardisation::{NewRows, Standardisation};
 pub use table::Table;
 pub use table_error::TableError;
 pub use text::MAX_TEXT_BYTES;

@@ -57,7 +57,7 @@ fn agree(
     let preconditioned = Sampler::new(badly_scaled(), dynamics.clone(), field.clone())
         .start_at(start())
         .precondition(held())
-        .phase(integrator.clone(), 40, step.clone())
+        .phase(integrator.clone(), 40, step)
         .run()
         .unwrap()
         .theta();

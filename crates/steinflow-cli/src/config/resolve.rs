@@ -1,11 +1,10 @@
 //! From what a user has set to a complete config: defaults, and parts that must fit each other.
 
-use std::path::PathBuf;
-
 use steinflow::Error as LibraryError;
 use steinflow::integrator::StepSize;
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Parameters};
-use steinflow_models::data::data_sets;
+use steinflow::precondition::RootMeanSquare;
+use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
 use steinflow_models::{Model, NETWORK};
 
@@ -16,6 +15,8 @@ use crate::settings::{PhaseSettings, Settings};
 
 const DEFAULT_MODEL: &str = "tri-crescent";
 const DEFAULT_STEPS: u64 = 1000;
+/// Rows that a network looks at in a step.
+const DEFAULT_BATCH: usize = 100;
 
 /// The tri-crescent's own schedule for SGRHMC-Stein: steps above the integrator's local stability
 /// limit throw particles over the barriers, smaller ones let them settle.
@@ -49,7 +50,11 @@ impl Config {
         let on_network = model == NETWORK;
         let kernel = resolve_kernel(&settings, &method, needs_data(&model) && !on_network)?;
         let seed = settings.seed.unwrap_or(0);
-        let model_options = model_options(&settings);
+        let mut model_options = model_options(&settings);
+        if on_network {
+            let rows = target.data_rows().min(DEFAULT_BATCH);
+            model_options.batch_size.get_or_insert(rows);
+        }
         let own_start = settings.start_mean.is_empty()
             && settings.start_sd.is_none()
             && target.start_sample(1, 0).is_some();
@@ -60,9 +65,15 @@ impl Config {
             [everywhere] => vec![everywhere; target.dim()],
             _ => std::mem::take(&mut settings.start_mean),
         };
+        let precondition =
+            or(settings.precondition.as_ref(), if on_network { "rms" } else { "none" });
         let sharpness = || -> Result<f64> {
             let sound = start_mean.len() == target.dim() && start_sd >= 0.0;
-            Ok(if sound { curvature::at_start(&target, &start_mean, start_sd)? } else { 1.0 })
+            if !sound {
+                return Ok(1.0);
+            }
+            let rule = (precondition == "rms").then(RootMeanSquare::default);
+            Ok(curvature::at_start(target, &start_mean, start_sd, rule)?)
         };
 
         let sigma = settings.sigma.unwrap_or(1.0);
@@ -91,14 +102,14 @@ impl Config {
             parameters,
             kernel,
             seed,
-            precision: or(&settings.precision, if on_network { "f32" } else { "f64" }),
+            precision: or(settings.precision.as_ref(), if on_network { "f32" } else { "f64" }),
             start_mean: (!own_start).then_some(start_mean),
             start_sd: (!own_start).then_some(start_sd),
             non_finite: settings.non_finite.unwrap_or_else(|| "stop".to_owned()),
             budget: settings.budget,
             tolerance: settings.tolerance,
             trace_every: settings.trace_every.unwrap_or((total / 1000).max(1)),
-            precondition: or(&settings.precondition, if on_network { "rms" } else { "none" }),
+            precondition,
             precondition_hold: settings.precondition_hold,
             resample_every: settings.resample_every,
             collect_from: settings.collect_from,
@@ -141,12 +152,9 @@ pub(super) fn model_options(settings: &Settings) -> ModelOptions {
 
 /// Writes down what the model would assume, so that the config says it, and from any folder.
 fn record_model_defaults(settings: &mut Settings, model: &str) -> Result<()> {
-    let named = |data: &PathBuf| {
-        !data.exists() && data_sets().iter().any(|set| data.to_str() == Some(set.name))
-    };
-    for path in [&mut settings.data, &mut settings.data_dir, &mut settings.split_file] {
+    let file = settings.data.as_mut().filter(|data| !is_name(data));
+    for path in [file, settings.data_dir.as_mut(), settings.split_file.as_mut()] {
         if let Some(path) = path
-            && !named(path)
             && let Ok(absolute) = std::path::absolute(&*path)
         {
             *path = absolute;
@@ -381,9 +389,9 @@ fn resolve_kernel(
         };
     }
     Ok(Some(KernelOptions {
-        kernel: or(&settings.kernel, "se"),
-        kernel_on: or(&settings.kernel_on, if has_data { "theta" } else { "joint" }),
-        bandwidth: or(&settings.bandwidth, "median-log"),
+        kernel: or(settings.kernel.as_ref(), "se"),
+        kernel_on: or(settings.kernel_on.as_ref(), if has_data { "theta" } else { "joint" }),
+        bandwidth: or(settings.bandwidth.as_ref(), "median-log"),
     }))
 }
 
@@ -404,8 +412,8 @@ fn resolve_collection(settings: &Settings) -> Result<Option<u64>> {
 }
 
 /// A word that was given, or its default.
-fn or(given: &Option<String>, default: &str) -> String {
-    given.clone().unwrap_or_else(|| default.to_owned())
+fn or(given: Option<&String>, default: &str) -> String {
+    given.cloned().unwrap_or_else(|| default.to_owned())
 }
 
 fn does_not_fit(option: &'static str, what: &str, remedy: &str) -> Error {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::registry::PENGUINS_CSV;
 use super::{
     DataSet, DataSetError, Difference, Fingerprint, Split, Table, content_sha256, data_set,
-    search_folders, year,
+    data_sets, search_folders, year,
 };
 use crate::Result;
 
@@ -41,6 +41,28 @@ pub fn find(name: &str, data_dir: Option<&Path>) -> Result<Located> {
     match found {
         Some(file) => Ok(Located { set, place: Place::File(file) }),
         None => Err(DataSetError::NotFound { name: set.name, files, folders }.into()),
+    }
+}
+
+/// Whether `given` can only be the name of a data set: a single word, without an ending, that is no
+/// file here. A folder does not hide a set of its name.
+pub fn is_name(given: &Path) -> bool {
+    let is_word = given.components().count() == 1
+        && given.extension().is_none()
+        && given.file_name().is_some();
+    let is_known = || data_sets().iter().any(|set| given == Path::new(set.name));
+    is_word && (!given.exists() || given.is_dir() && is_known())
+}
+
+/// The table that `given` means, and the data set's name if it is one: a file where there is one, a
+/// data set of that [name](is_name) otherwise.
+pub fn read_table(given: &Path, data_dir: Option<&Path>) -> Result<(Table, Option<&'static str>)> {
+    match given.to_str() {
+        Some(name) if is_name(given) => {
+            let located = find(name, data_dir)?;
+            Ok((located.table()?, Some(located.set.name)))
+        }
+        _ => Ok((Table::read(given)?, None)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use steinflow::Matrix;
 
-use super::{Scaling, Split, SplitError, Table, TableError};
+use super::{Scaling, Split, SplitError, Standardisation, Table, TableError};
 use crate::Result;
 
 /// A table with a target column, split and in standard units.
@@ -23,24 +23,18 @@ use crate::Result;
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegressionData {
     file: PathBuf,
-    feature_names: Vec<String>,
-    target_name: String,
-    input_scalings: Vec<Scaling>,
-    target_scaling: Scaling,
-    train_inputs: Matrix<f64>,
-    train_targets: Vec<f64>,
-    test_inputs: Matrix<f64>,
-    test_targets: Vec<f64>,
-    test_targets_in_units: Vec<f64>,
+    standardisation: Standardisation,
+    train: Part,
+    test: Part,
 }
 
-/// Rows to predict for, in the training data's standard units.
+/// Rows of the table, in standard units.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NewRows {
-    /// A row of the file a row, the features in the order of the training data.
-    pub inputs: Matrix<f64>,
-    /// The targets in their own units, where the file has them.
-    pub targets_in_units: Option<Vec<f64>>,
+struct Part {
+    rows: Vec<usize>,
+    inputs: Matrix<f64>,
+    targets: Vec<f64>,
+    targets_in_units: Vec<f64>,
 }
 
 impl RegressionData {
@@ -65,70 +59,20 @@ impl RegressionData {
         train: &[usize],
         test: &[usize],
     ) -> Result<Self, TableError> {
-        let target = table.position(target)?;
-        let target_name = table.columns()[target].clone();
-        let features: Vec<usize> =
-            (0..table.columns().len()).filter(|&column| column != target).collect();
-        if features.is_empty() {
-            let file = table.file().to_owned();
-            return Err(TableError::NoFeatures { file, target: target_name });
-        }
-        let input_scalings = features
-            .iter()
-            .map(|&column| Scaling::of(table, column, train))
-            .collect::<Result<Vec<_>, _>>()?;
-        let target_scaling = Scaling::of(table, target, train)?;
-        let inputs = |rows: &[usize]| standardised(table, rows, &features, &input_scalings);
-        let targets = |rows: &[usize]| -> Vec<f64> {
-            rows.iter().map(|&row| table.values().row(row)[target]).collect()
-        };
-        let standard = |targets: Vec<f64>| -> Vec<f64> {
-            targets.into_iter().map(|y| target_scaling.standardise(y)).collect()
-        };
-        Ok(Self {
-            train_inputs: inputs(train),
-            train_targets: standard(targets(train)),
-            test_inputs: inputs(test),
-            test_targets: standard(targets(test)),
-            test_targets_in_units: targets(test),
-            file: table.file().to_owned(),
-            feature_names: features.iter().map(|&j| table.columns()[j].clone()).collect(),
-            target_name,
-            input_scalings,
-            target_scaling,
-        })
-    }
-
-    /// Rows of another file, in the standard units of this data's training rows. Columns are matched
-    /// by name, in any order; the target may be there.
-    pub fn standardise_new(&self, table: &Table) -> Result<NewRows, TableError> {
-        let columns = table.columns();
-        let known =
-            |column: &&String| **column == self.target_name || self.feature_names.contains(column);
-        if let Some(extra) = columns.iter().find(|column| !known(column)) {
-            return Err(TableError::ExtraColumn {
-                file: table.file().to_owned(),
-                column: extra.clone(),
-                features: self.feature_names.clone(),
-                target: self.target_name.clone(),
-            });
-        }
-        let position = |name: &String| columns.iter().position(|column| column == name);
-        let features = self
-            .feature_names
-            .iter()
-            .map(|name| {
-                position(name).ok_or_else(|| TableError::MissingFeature {
-                    file: table.file().to_owned(),
-                    column: name.clone(),
-                })
+        let standardisation = Standardisation::of(table, target, train)?;
+        let part = |rows: &[usize]| -> Result<Part, TableError> {
+            let read = standardisation.read(table, rows)?;
+            let targets_in_units = read.targets_in_units.unwrap_or_default();
+            let scaling = standardisation.target_scaling;
+            Ok(Part {
+                rows: rows.to_vec(),
+                inputs: read.inputs,
+                targets: targets_in_units.iter().map(|&y| scaling.standardise(y)).collect(),
+                targets_in_units,
             })
-            .collect::<Result<Vec<_>, _>>()?;
-        let rows: Vec<usize> = (0..table.values().rows()).collect();
-        let inputs = standardised(table, &rows, &features, &self.input_scalings);
-        let targets_in_units = position(&self.target_name)
-            .map(|target| rows.iter().map(|&row| table.values().row(row)[target]).collect());
-        Ok(NewRows { inputs, targets_in_units })
+        };
+        let (train, test) = (part(train)?, part(test)?);
+        Ok(Self { file: table.file().to_owned(), standardisation, train, test })
     }
 
     /// Where the table came from.
@@ -136,59 +80,48 @@ impl RegressionData {
         &self.file
     }
 
-    /// The features' names, in the order of the inputs' columns.
-    pub fn feature_names(&self) -> &[String] {
-        &self.feature_names
-    }
-
-    /// The target's name.
-    pub fn target_name(&self) -> &str {
-        &self.target_name
-    }
-
-    /// How each input column was standardised.
-    pub fn input_scalings(&self) -> &[Scaling] {
-        &self.input_scalings
+    /// The columns, and how each was standardised.
+    pub fn standardisation(&self) -> &Standardisation {
+        &self.standardisation
     }
 
     /// How the target was standardised.
     pub fn target_scaling(&self) -> Scaling {
-        self.target_scaling
+        self.standardisation.target_scaling
     }
 
     /// Inputs to train on, a row of data a row, in standard units.
     pub fn train_inputs(&self) -> &Matrix<f64> {
-        &self.train_inputs
+        &self.train.inputs
     }
 
     /// Targets to train on, in standard units.
     pub fn train_targets(&self) -> &[f64] {
-        &self.train_targets
+        &self.train.targets
+    }
+
+    /// Targets to train on, in their own units.
+    pub fn train_targets_in_units(&self) -> &[f64] {
+        &self.train.targets_in_units
+    }
+
+    /// The rows of the table to test on, counted from 0.
+    pub fn test_rows(&self) -> &[usize] {
+        &self.test.rows
     }
 
     /// Inputs to test on, in the standard units of the training rows.
     pub fn test_inputs(&self) -> &Matrix<f64> {
-        &self.test_inputs
+        &self.test.inputs
     }
 
     /// Targets to test on, in the standard units of the training rows.
     pub fn test_targets(&self) -> &[f64] {
-        &self.test_targets
+        &self.test.targets
     }
 
     /// Targets to test on, in their own units.
     pub fn test_targets_in_units(&self) -> &[f64] {
-        &self.test_targets_in_units
+        &self.test.targets_in_units
     }
-}
-
-fn standardised(
-    table: &Table,
-    rows: &[usize],
-    features: &[usize],
-    scalings: &[Scaling],
-) -> Matrix<f64> {
-    Matrix::from_fn(rows.len(), features.len(), |i, j| {
-        scalings[j].standardise(table.values().row(rows[i])[features[j]])
-    })
 }

@@ -80,7 +80,7 @@ fn regression_data(spec: &ModelSpec) -> Result<RegressionData> {
                               a data set by name";
                 return Err(steinflow::Error::setting("split", index, remedy).into());
             };
-            find(&name, spec.data_dir.as_deref())?.split(*index)?
+            find(name, spec.data_dir.as_deref())?.split(*index)?
         }
     };
     RegressionData::new(&table, target, &split)

@@ -84,7 +84,7 @@ fn every_set_of_the_data_folder_is_what_its_name_says() {
         let table = located.table().unwrap();
         let data = RegressionData::new(&table, Some(set.target), &located.split(0).unwrap());
         let data = data.unwrap();
-        assert_eq!(data.feature_names(), set.features);
+        assert_eq!(data.standardisation().feature_names, set.features);
         assert_eq!(data.train_inputs().rows() + data.test_inputs().rows(), set.rows);
         found += 1;
     }

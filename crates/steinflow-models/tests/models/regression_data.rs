@@ -14,7 +14,7 @@ fn read(text: &str) -> Table {
 fn training_rows_have_mean_0_and_sd_1_whatever_the_test_rows_are() {
     let split = Split::random(60, 0.25, 5).unwrap();
     let data = RegressionData::new(&table(60, false), Some("outcome"), &split).unwrap();
-    assert_eq!(data.feature_names(), ["height", "weight", "offset"]);
+    assert_eq!(data.standardisation().feature_names, ["height", "weight", "offset"]);
     let column = |j: usize| (0..45).map(move |i| (i, j));
     for j in 0..3 {
         let entries = || column(j).map(|(i, j)| data.train_inputs().row(i)[j]);
@@ -22,6 +22,7 @@ fn training_rows_have_mean_0_and_sd_1_whatever_the_test_rows_are() {
         let variance = entries().map(|x| x * x).sum::<f64>() / 45.0;
         assert!(mean.abs() < 1e-12 && (variance - 1.0).abs() < 1e-12, "{mean} {variance}");
     }
+    assert_eq!(data.test_rows(), split.test());
     for (standard, own) in data.test_targets().iter().zip(data.test_targets_in_units()) {
         assert!((data.target_scaling().restore(*standard) - own).abs() < 1e-12);
     }
@@ -30,9 +31,8 @@ fn training_rows_have_mean_0_and_sd_1_whatever_the_test_rows_are() {
     let mut lines: Vec<String> = csv_text(60, false).lines().map(str::to_owned).collect();
     lines[split.test()[0] + 1] = "1e9,1e9,1e9,1e9".to_owned();
     let moved = RegressionData::new(&read(&lines.join("\n")), None, &split).unwrap();
-    assert_eq!(moved.input_scalings(), data.input_scalings());
+    assert_eq!(moved.standardisation(), data.standardisation());
     assert_eq!(moved.train_inputs(), data.train_inputs());
-    assert_eq!(moved.target_scaling(), data.target_scaling());
 }
 
 #[test]
@@ -53,14 +53,15 @@ fn a_feature_that_is_constant_in_training_is_named() {
 fn new_rows_are_matched_by_name() {
     let data = RegressionData::train_only(&read("a,b,y\n1,10,0\n3,30,4\n"), Some("y")).unwrap();
     assert_eq!(data.test_inputs().rows(), 0);
-    let new = data.standardise_new(&read("b,a\n50,1\n")).unwrap();
+    let standardisation = data.standardisation();
+    let new = standardisation.standardise_new(&read("b,a\n50,1\n")).unwrap();
     assert_eq!((new.inputs.row(0), new.targets_in_units), (&[-1.0, 3.0][..], None));
-    let new = data.standardise_new(&read("y,b,a\n9,20,2\n")).unwrap();
+    let new = standardisation.standardise_new(&read("y,b,a\n9,20,2\n")).unwrap();
     assert_eq!((new.inputs.row(0), new.targets_in_units), (&[0.0, 0.0][..], Some(vec![9.0])));
 
-    let message = data.standardise_new(&read("a,y\n1,2\n")).unwrap_err().to_string();
+    let message = standardisation.standardise_new(&read("a,y\n1,2\n")).unwrap_err().to_string();
     assert!(message.contains("no column `b`"), "{message}");
-    let message = data.standardise_new(&read("a,b,c\n1,2,3\n")).unwrap_err().to_string();
+    let message = standardisation.standardise_new(&read("a,b,c\n1,2,3\n")).unwrap_err().to_string();
     assert!(message.contains("has a column `c`") && message.contains("are a, b"), "{message}");
 }
 

@@ -78,9 +78,8 @@ impl LogRatio {
     ) -> Result<()> {
         let scratch = at.scratch;
         let resolved = self.kernel.resolve(at.state, at.operator.dim(), scratch);
-        let shares = || -> Vec<T> {
-            resolved.sums_of_kernel(scratch).into_iter().map(|sum| sum.recip()).collect()
-        };
+        let shares =
+            || -> Vec<T> { resolved.sums_of_kernel(scratch).into_iter().map(T::recip).collect() };
         match self.estimator {
             Estimator::Blob => {
                 let shares = shares();

@@ -1,0 +1,242 @@
+//! What a run on a network tells: how its rows were split, how well it predicts those held back.
+
+use std::io::Write;
+
+use serde::Serialize;
+use steinflow::run::{Outcome, Samples};
+use steinflow::{Matrix, Real};
+use steinflow_io::plot::CalibrationPlot;
+use steinflow_io::{RunFolder, write_json};
+use steinflow_models::Describe as _;
+use steinflow_models::network::{NetworkFit, NetworkSpec, Precision, TestRows};
+
+use super::{LEVELS, Predictions, Record, thinned};
+use crate::config::Config;
+use crate::error::Result;
+use crate::progress;
+use crate::scores::Scores;
+use crate::summary::short;
+
+/// What `summary.json` has on a network instead of moments of its weights.
+#[derive(Clone, Debug, Serialize)]
+pub struct NetworkSummary {
+    /// Units of every layer, from the inputs to the output.
+    layers: Vec<usize>,
+    activation: String,
+    weights: usize,
+    target: String,
+    /// 1/√γ in the target's own units.
+    noise_sd: Spread,
+    /// 1/√λ.
+    weight_sd: Spread,
+    training_rows: usize,
+    held_back_rows: usize,
+    held_back: String,
+    predicted_with: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test: Option<Scores>,
+    #[serde(skip)]
+    pub trouble: Option<String>,
+}
+
+/// Over particles or samples.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Spread {
+    mean: f64,
+    sd: f64,
+}
+
+/// The files of a network's run.
+pub struct Report {
+    pub summary: NetworkSummary,
+    record: Record,
+    csv: Option<String>,
+    picture: Option<Result<Vec<u8>>>,
+}
+
+impl Report {
+    pub fn new<T: Real>(
+        config: &Config,
+        spec: &NetworkSpec,
+        fit: &NetworkFit<T>,
+        outcome: &Outcome<T>,
+        samples: Option<&Samples<T>>,
+        quiet: bool,
+    ) -> Self {
+        let data = &fit.data;
+        let (theta, predicted_with) = predictors(outcome, samples);
+        let is_test = !data.test_rows().is_empty();
+        let (inputs, targets) = if is_test {
+            (data.test_inputs(), data.test_targets_in_units())
+        } else {
+            (data.train_inputs(), data.train_targets_in_units())
+        };
+        let bar = progress::bar("predicting", quiet);
+        let predictions = Predictions::new(
+            &fit.network,
+            theta.as_ref(),
+            inputs,
+            Some(targets),
+            data.target_scaling(),
+            &LEVELS,
+            &bar,
+        );
+        let mut summary = summary(spec, fit, &theta, predicted_with);
+        let record = Record::new(data.standardisation(), spec);
+        match predictions {
+            Ok(predictions) => {
+                let title = if is_test {
+                    format!("Predictions on {} rows that were held back", targets.len())
+                } else {
+                    format!("Predictions on the {} rows of the TRAINING data", targets.len())
+                };
+                let picture =
+                    picture(config, &summary, outcome.steps, &predictions, targets, &title);
+                let csv = is_test.then(|| predictions.to_csv(data.test_rows(), Some(targets)));
+                summary.test = predictions.scores.filter(|_| is_test);
+                Self { summary, record, csv, picture: Some(picture) }
+            }
+            // Particles that took a while to get are worth keeping though they cannot predict.
+            Err(error) => {
+                summary.trouble = Some(format!("there are no predictions: {error}"));
+                Self { summary, record, csv: None, picture: None }
+            }
+        }
+    }
+
+    pub fn write(&self, folder: &mut RunFolder) -> Result<()> {
+        folder.write_with(Record::FILE, |file| write_json(&self.record, file))?;
+        if let Some(csv) = &self.csv {
+            folder.write("predictions.csv", csv.as_bytes())?;
+        }
+        match &self.picture {
+            Some(Ok(png)) => folder.write("predictions.png", png)?,
+            Some(Err(error)) => eprintln!("warning: there is no picture: {error}"),
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// The parameters that predict, collected samples where there are any, and what they are.
+fn predictors<T: Real>(outcome: &Outcome<T>, samples: Option<&Samples<T>>) -> (Matrix<T>, String) {
+    let Some(samples) = samples.filter(|samples| !samples.steps().is_empty()) else {
+        let theta = outcome.theta();
+        let last = format!("the {} last particles", theta.rows());
+        return (theta, last);
+    };
+    let all = samples.theta();
+    let count = all.rows();
+    let theta = thinned(all, samples.chains());
+    let kept = match theta.rows() {
+        kept if kept < count => format!("{kept} of the {count} collected samples, evenly spaced"),
+        _ => format!("the {count} collected samples"),
+    };
+    (theta, kept)
+}
+
+fn summary<T: Real>(
+    spec: &NetworkSpec,
+    fit: &NetworkFit<T>,
+    theta: &Matrix<T>,
+    predicted_with: String,
+) -> NetworkSummary {
+    let (data, names) = (&fit.data, fit.network.parameter_names());
+    let sd_of = |precision: Precision, name: &str, unit: f64| {
+        let learned = names.iter().position(|parameter| parameter == name);
+        let sd = |i: usize| match (precision, learned) {
+            (Precision::Learned { .. }, Some(j)) => (-0.5 * theta.row(i)[j].as_f64()).exp(),
+            (Precision::Fixed(value), _) => value.sqrt().recip(),
+            (Precision::Learned { .. }, None) => f64::NAN,
+        };
+        let count = theta.rows() as f64;
+        let mean = (0..theta.rows()).map(sd).sum::<f64>() / count;
+        let variance = (0..theta.rows()).map(|i| (sd(i) - mean).powi(2)).sum::<f64>() / count;
+        Spread { mean: unit * mean, sd: unit * variance.sqrt() }
+    };
+    let hidden = &spec.architecture.hidden;
+    let layers = [&[data.train_inputs().cols()], &hidden[..], &[1]].concat();
+    let held_back = match &spec.test_rows {
+        TestRows::None => "none".to_owned(),
+        TestRows::Fraction { fraction, seed } => {
+            format!("at random (--test-fraction {fraction}, --seed {seed})")
+        }
+        TestRows::Standard(index) => format!("by standard split {index} (--split {index})"),
+        TestRows::File { path, index } => format!("by split {index} of {}", path.display()),
+    };
+    NetworkSummary {
+        activation: format!("{:?}", spec.architecture.activation).to_lowercase(),
+        weights: layers.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum(),
+        layers,
+        target: data.standardisation().target_name.clone(),
+        noise_sd: sd_of(spec.precisions.noise, "log_gamma", data.target_scaling().sd),
+        weight_sd: sd_of(spec.precisions.weights, "log_lambda", 1.0),
+        training_rows: data.train_targets().len(),
+        held_back_rows: data.test_rows().len(),
+        held_back,
+        predicted_with,
+        test: None,
+        trouble: None,
+    }
+}
+
+fn picture(
+    config: &Config,
+    summary: &NetworkSummary,
+    steps: u64,
+    predictions: &Predictions,
+    targets: &[f64],
+    title: &str,
+) -> Result<Vec<u8>> {
+    let (low, high) = (&predictions.quantiles[0], &predictions.quantiles[LEVELS.len() - 1]);
+    let intervals: Vec<(f64, f64)> = low.iter().copied().zip(high.iter().copied()).collect();
+    let pit = predictions.scores.as_ref().map_or(&[][..], |scores| &scores.pit);
+    let caption = format!("{}, {steps} steps, {}", config.method, summary.predicted_with);
+    let plot = CalibrationPlot {
+        targets,
+        means: &predictions.means,
+        intervals: &intervals,
+        interval_name: "90 % interval",
+        pit,
+        target_name: &summary.target,
+        title,
+        caption: &caption,
+    };
+    Ok(plot.draw()?.png()?)
+}
+
+impl NetworkSummary {
+    pub fn print(&self, out: &mut impl Write) -> Result<()> {
+        let layers: Vec<String> = self.layers.iter().map(ToString::to_string).collect();
+        let (noise, weight) = (self.noise_sd, self.weight_sd);
+        writeln!(
+            out,
+            "\n{} weights (layers {}, {}) of sd {:.3} ± {:.3}; noise sd {} ± {} in units of {}",
+            self.weights,
+            layers.join("-"),
+            self.activation,
+            weight.mean,
+            weight.sd,
+            short(noise.mean),
+            short(noise.sd),
+            self.target,
+        )?;
+        let Some(test) = &self.test else {
+            if self.held_back_rows == 0 {
+                writeln!(
+                    out,
+                    "all {} rows trained: hold some back with --test-fraction 0.1, --split K or \
+                     --split-file FILE to see how well it predicts",
+                    self.training_rows
+                )?;
+            }
+            return Ok(());
+        };
+        writeln!(
+            out,
+            "{} rows trained, {} were held back {}; predicted with {}\n",
+            self.training_rows, self.held_back_rows, self.held_back, self.predicted_with
+        )?;
+        test.print(out, &self.target)
+    }
+}
