@@ -1,5 +1,6 @@
 //! A run, complete: what `config.toml` holds and all that the result depends on.
 
+mod presets;
 mod resolve;
 
 use std::time::Duration;

@@ -62,10 +62,10 @@ pub struct Settings {
     pub batch_size: Option<usize>,
 
     /// How to sample: a name of `steinflow methods` [default: sgrhmc-stein on the tri-crescent,
-    /// svgd elsewhere].
+    /// sgnht-stein for bnn, svgd elsewhere].
     #[arg(long, short, value_name = "NAME", help_heading = "Method")]
     pub method: Option<String>,
-    /// Number of particles, or of chains of a diffusion [default: 100].
+    /// Number of particles, or of chains of a diffusion [default: 100; 20 for bnn by sgnht-stein].
     #[arg(long, short = 'n', value_name = "N", help_heading = "Method")]
     pub particles: Option<usize>,
     /// Friction A of methods with momentum [default: 1].
@@ -125,7 +125,7 @@ pub struct Settings {
     #[serde(default, deserialize_with = "number_or_text")]
     pub bandwidth: Option<String>,
 
-    /// Number of steps [default: 1000].
+    /// Number of steps [default: 1000; 5000 for bnn by sgnht-stein].
     #[arg(long, value_name = "K", help_heading = "Steps")]
     pub steps: Option<u64>,
     /// Step size ε: a number, or `linear:FROM:TO`, `cosine:FROM:TO`, `polynomial:A:B:GAMMA` for

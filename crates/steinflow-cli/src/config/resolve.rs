@@ -8,26 +8,15 @@ use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
 use steinflow_models::{Model, NETWORK};
 
+use super::presets::{self, DEFAULT_MODEL};
 use super::{Config, KernelOptions, MethodOptions, ModelOptions, integrator, step_size};
 use crate::curvature;
 use crate::error::{Error, Result};
 use crate::settings::{PhaseSettings, Settings};
 
-const DEFAULT_MODEL: &str = "tri-crescent";
 const DEFAULT_STEPS: u64 = 1000;
 /// Rows that a network looks at in a step.
 const DEFAULT_BATCH: usize = 100;
-
-/// The tri-crescent's own schedule for SGRHMC-Stein: steps above the integrator's local stability
-/// limit throw particles over the barriers, smaller ones let them settle.
-fn toy_phases() -> Vec<PhaseSettings> {
-    let phase = |integrator: &str, step_size: &str| PhaseSettings {
-        integrator: integrator.to_owned(),
-        step_size: step_size.to_owned(),
-        steps: 300,
-    };
-    vec![phase("euler", "1.3"), phase("splitting", "0.5")]
-}
 
 impl Config {
     /// Fills in what was not set, with the model's help, and checks that the parts fit.
@@ -42,9 +31,8 @@ impl Config {
     /// As [`Config::resolve`], for a model that is built already and named in the settings.
     pub fn resolve_on(mut settings: Settings, target: &dyn Model<f64>) -> Result<Self> {
         let model = settings.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
-        let on_toy = model == DEFAULT_MODEL;
-        let default_method = if on_toy { "sgrhmc-stein" } else { "svgd" };
-        let method = Method::named(settings.method.as_deref().unwrap_or(default_method))?;
+        presets::apply(&model, &mut settings);
+        let method = Method::named(settings.method.as_deref().unwrap_or_default())?;
 
         check_fit(&settings, &method)?;
         let on_network = model == NETWORK;
@@ -77,7 +65,7 @@ impl Config {
         };
 
         let sigma = settings.sigma.unwrap_or(1.0);
-        let phase = resolve_phases(&settings, &method, sigma, on_toy, sharpness)?;
+        let phase = resolve_phases(&settings, &method, sigma, sharpness)?;
         let parameters = resolve_parameters(&settings, &method, &phase)?;
         let collect_every = resolve_collection(&settings)?;
         let total: u64 = phase.iter().map(|phase| phase.steps).sum();
@@ -197,7 +185,6 @@ fn resolve_phases(
     settings: &Settings,
     method: &Method,
     sigma: f64,
-    on_toy: bool,
     sharpness: impl FnOnce() -> Result<f64>,
 ) -> Result<Vec<PhaseSettings>> {
     let given = [
@@ -217,9 +204,6 @@ fn resolve_phases(
             step_size(&phase.step_size)?.validate(phase.steps)?;
         }
         return Ok(settings.phase.clone());
-    }
-    if on_toy && method.name == "sgrhmc-stein" && given.is_none() {
-        return Ok(toy_phases());
     }
     let momentum = method.dynamics.has_momentum();
     let size = match (&settings.step_size, settings.eta) {

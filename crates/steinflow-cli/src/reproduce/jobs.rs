@@ -55,7 +55,7 @@ impl Ledger {
         // Time left is judged by the jobs that take time.
         bar.set_position(kept.iter().flatten().count() as u64);
         bar.reset_eta();
-        let results = self.spread(jobs, kept, |job| {
+        let results = spread(jobs, kept, |job| {
             let result = work(job);
             self.journal.record(&key(job), &result)?;
             bar.inc(1);
@@ -65,55 +65,54 @@ impl Ledger {
         results
     }
 
-    /// Does what is not kept, a job a core at a time, in order: long jobs stand first so that no core
-    /// waits long at the end.
-    ///
-    /// Every job has a single thread of its own: with more jobs than cores, sharing one between cores
-    /// only costs. Plain threads hand them out, because a rayon worker that waits for a job would begin
-    /// the next one meanwhile.
-    fn spread<J: Sync, R: Send>(
-        &self,
-        jobs: &[J],
-        kept: Vec<Option<R>>,
-        work: impl Fn(&J) -> Result<R> + Sync,
-    ) -> Result<Vec<R>> {
-        let results: Vec<Mutex<Option<Result<R>>>> =
-            kept.into_iter().map(|kept| Mutex::new(kept.map(Ok))).collect();
-        let slot = |i: usize| results[i].lock().unwrap_or_else(PoisonError::into_inner);
-        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let take = || {
-            while !failed.load(Ordering::Relaxed) {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                let Some(job) = jobs.get(i) else { break };
-                if slot(i).is_none() {
-                    let result = work(job);
-                    failed.fetch_or(result.is_err(), Ordering::Relaxed);
-                    *slot(i) = Some(result);
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..rayon::current_num_threads().min(jobs.len()) {
-                scope.spawn(|| match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
-                    Ok(pool) => pool.install(take),
-                    // No thread to be had: this one will do.
-                    Err(_) => take(),
-                });
-            }
-        });
-        // A failure leaves jobs undone behind it, but not before it.
-        let mut done = Vec::with_capacity(results.len());
-        for result in results {
-            match result.into_inner().unwrap_or_else(PoisonError::into_inner) {
-                Some(result) => done.push(result?),
-                None => break,
-            }
-        }
-        Ok(done)
-    }
-
     /// Forgets the results, once the folder holds them.
     pub fn delete(self) -> Result<()> {
         Ok(self.journal.delete()?)
     }
+}
+
+/// Does what is not kept, a job a core at a time, in order: long jobs stand first so that no core
+/// waits long at the end.
+///
+/// Every job has a single thread of its own: with more jobs than cores, sharing one between cores
+/// only costs. Plain threads hand them out, because a rayon worker that waits for a job would begin
+/// the next one meanwhile.
+fn spread<J: Sync, R: Send>(
+    jobs: &[J],
+    kept: Vec<Option<R>>,
+    work: impl Fn(&J) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let results: Vec<Mutex<Option<Result<R>>>> =
+        kept.into_iter().map(|kept| Mutex::new(kept.map(Ok))).collect();
+    let slot = |i: usize| results[i].lock().unwrap_or_else(PoisonError::into_inner);
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let take = || {
+        while !failed.load(Ordering::Relaxed) {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = jobs.get(i) else { break };
+            if slot(i).is_none() {
+                let result = work(job);
+                failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                *slot(i) = Some(result);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..rayon::current_num_threads().min(jobs.len()) {
+            scope.spawn(|| match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+                Ok(pool) => pool.install(take),
+                // No thread to be had: this one will do.
+                Err(_) => take(),
+            });
+        }
+    });
+    // A failure leaves jobs undone behind it, but not before it.
+    let mut done = Vec::with_capacity(results.len());
+    for result in results {
+        match result.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(result) => done.push(result?),
+            None => break,
+        }
+    }
+    Ok(done)
 }

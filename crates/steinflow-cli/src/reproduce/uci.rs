@@ -34,7 +34,7 @@ pub fn run(arguments: &UciArguments) -> Result<()> {
     let mut folder = RunFolder::create(arguments.common.out("uci"), arguments.common.force)?;
     let mut jobs = Vec::new();
     for source in &sources {
-        for split in plan.splits(arguments, source) {
+        for split in plan::splits(arguments, source) {
             jobs.extend(plan.runs.iter().map(|run| Job { plan: &plan, source, run, split }));
         }
     }

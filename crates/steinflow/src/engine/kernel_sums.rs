@@ -10,7 +10,7 @@
 use rayon::prelude::*;
 
 use super::points::{BAND, Distances, Factor, STRIP, windows};
-use super::simd::add_products;
+use super::simd::{add_products, squared_distances_to_rows};
 use crate::kernel::Radial;
 use crate::{MatRef, Matrix, Real};
 
@@ -88,18 +88,31 @@ pub(crate) fn kernel_sums_into<T: Real>(
 /// K itself, N×N and in `f64`: for the few fields that solve with it or factor it.
 pub fn kernel_matrix<T: Real>(radial: Radial, factors: &[Factor<'_, T>]) -> Matrix<f64> {
     let count = factors[0].count();
+    let points: Vec<Matrix<f64>> = factors
+        .iter()
+        .map(|factor| {
+            Matrix::from_fn(count, factor.coordinates(), |i, j| factor.row(i)[j].as_f64())
+        })
+        .collect();
     let mut matrix = Matrix::zeros(count, count);
     matrix.as_mut_slice().par_chunks_mut(count).enumerate().for_each(|(i, row)| {
-        for (j, entry) in row.iter_mut().enumerate() {
-            let squares = factors.iter().map(|factor| -> f64 {
-                let pairs = factor.row(i).iter().zip(factor.row(j));
-                let square: f64 = pairs.map(|(a, b)| (a.as_f64() - b.as_f64()).powi(2)).sum();
-                square * factor.rate().as_f64()
-            });
-            *entry = match radial {
-                Radial::SquaredExponential => (-squares.sum::<f64>()).exp(),
-                Radial::InverseMultiquadric => squares.map(|q| (1.0 + q).sqrt().recip()).product(),
-            };
+        let mut squares = vec![0.0; count];
+        row.fill(if radial == Radial::SquaredExponential { 0.0 } else { 1.0 });
+        for (points, factor) in points.iter().zip(factors) {
+            let stride = points.cols();
+            squared_distances_to_rows(points.row(i), points.as_slice(), stride, &mut squares);
+            let rate = factor.rate().as_f64();
+            for (entry, square) in row.iter_mut().zip(&squares) {
+                match radial {
+                    Radial::SquaredExponential => *entry += rate * square,
+                    Radial::InverseMultiquadric => *entry *= (1.0 + rate * square).sqrt().recip(),
+                }
+            }
+        }
+        if radial == Radial::SquaredExponential {
+            for entry in row {
+                *entry = (-*entry).exp();
+            }
         }
     });
     matrix

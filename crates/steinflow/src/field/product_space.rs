@@ -234,7 +234,9 @@ impl<T: Real> Field<T> for ProductSpace {
         displacement: &mut Matrix<T>,
     ) -> Result<()> {
         let (count, moved) = (displacement.rows(), displacement.cols());
-        let mut noise = Matrix::<T>::zeros(count, 2 * moved);
+        // Correlated noise first, then independent.
+        let kinds = if self.independent > 0.0 { 2 } else { 1 };
+        let mut noise = at.scratch.matrix(count, kinds * moved);
         for i in 0..count {
             let mut generator = stream(draw.seed, Purpose::Noise, draw.index, i as u64);
             fill_standard_normal(&mut generator, noise.row_mut(i));

@@ -12,6 +12,13 @@ const MEAN_COLOR: usize = 0;
 /// What is lower than all but this share of the values may leave the picture.
 const CUT: f64 = 0.03;
 
+/// The traces of a method, one a split.
+struct Run<'a> {
+    label: &'a str,
+    traces: Vec<Matrix<f64>>,
+    mean: Matrix<f64>,
+}
+
 /// Draws the traces of one data set; none where no run has one.
 pub fn traces(plan: &Plan, dataset: &str, cells: &[Cell<'_>]) -> Result<Option<Figure>> {
     let of_method =
@@ -27,17 +34,14 @@ pub fn traces(plan: &Plan, dataset: &str, cells: &[Cell<'_>]) -> Result<Option<F
                 })
                 .collect()
         };
-    let runs: Vec<(&str, Vec<Matrix<f64>>, Matrix<f64>)> = plan
+    let runs: Vec<Run<'_>> = plan
         .runs
         .iter()
         .map(|run| (run.label.as_str(), of_method(&run.label)))
         .filter(|(_, traces)| !traces.is_empty())
-        .map(|(label, traces)| {
-            let mean = mean(&traces);
-            (label, traces, mean)
-        })
+        .map(|(label, traces)| Run { label, mean: mean(&traces), traces })
         .collect();
-    let all = || runs.iter().flat_map(|(_, traces, _)| traces);
+    let all = || runs.iter().flat_map(|run| &run.traces);
     let points = || all().flat_map(|trace| (1..trace.rows()).map(|i| trace.row(i)));
     let mut values: Vec<f64> = points().map(|row| row[1]).filter(|y| y.is_finite()).collect();
     values.sort_by(f64::total_cmp);
@@ -49,7 +53,7 @@ pub fn traces(plan: &Plan, dataset: &str, cells: &[Cell<'_>]) -> Result<Option<F
     let margin = 0.05 * (highest - lowest).max(1e-6);
     let panels: Vec<Panel<'_>> = runs
         .iter()
-        .map(|(label, traces, mean)| {
+        .map(|Run { label, traces, mean }| {
             let path = |points, color, width| Layer::Path { points, color, width };
             let splits = traces.iter().map(|trace| path(trace.as_ref(), SPLIT_COLOR, 0.7));
             let layers = splits.chain([path(mean.as_ref(), MEAN_COLOR, 1.8)]).collect();

@@ -182,8 +182,8 @@ impl Job<'_> {
         own.alpha = choice.alpha.or(own.alpha);
         own.mu = choice.mu.or(own.mu);
         own.model = Some(NETWORK.to_owned());
-        common.model = own.model.clone();
-        common.method = own.method.clone();
+        common.model.clone_from(&own.model);
+        common.method.clone_from(&own.method);
         own.seed = own.seed.or(Some(self.split as u64));
         own.or(common)
     }

@@ -122,15 +122,15 @@ impl Plan {
             rung.steps = (rung.steps / 50).max(1);
         }
     }
+}
 
-    /// The splits to run on a data set.
-    pub fn splits(&self, arguments: &UciArguments, source: &Source) -> Vec<usize> {
-        let all = 0..source.splits();
-        match &arguments.splits {
-            Some(chosen) => all.filter(|split| chosen.contains(split)).collect(),
-            None if arguments.common.quick => all.take(1).collect(),
-            None => all.collect(),
-        }
+/// The splits of a data set that are asked for.
+pub fn splits(arguments: &UciArguments, source: &Source) -> Vec<usize> {
+    let all = 0..source.splits();
+    match &arguments.splits {
+        Some(chosen) => all.filter(|split| chosen.contains(split)).collect(),
+        None if arguments.common.quick => all.take(1).collect(),
+        None => all.collect(),
     }
 }
 
