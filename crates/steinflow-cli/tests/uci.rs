@@ -63,7 +63,7 @@ fn a_plan_gives_tables_traces_and_every_run() {
     let runs = fs::read_to_string(here.join("out/runs.csv")).unwrap();
     let rows: Vec<&str> = runs.lines().skip(1).collect();
     assert_eq!(rows.len(), 6, "{runs}");
-    assert!(rows.iter().all(|row| row.ends_with(",0,")), "no run failed or shrank: {runs}");
+    assert!(rows.iter().all(|row| row.ends_with(",0,0,")), "no run failed or shrank: {runs}");
     // What was chosen is a point of the grid.
     let stein: Vec<&str> = rows[1].split(',').collect();
     assert!(["0.000001", "0.00001", "0.0001"].contains(&stein[3]), "{stein:?}");

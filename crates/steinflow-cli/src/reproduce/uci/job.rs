@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use steinflow::method::Method;
 use steinflow::run::{Observer, Snapshot};
 use steinflow::{Matrix, Real};
 use steinflow_models::NETWORK;
@@ -13,7 +14,7 @@ use steinflow_models::network::{Bnn, NetworkFit, NetworkSpec};
 
 use super::plan::{DataSetPlan, Plan, Run, Rung};
 use crate::config::{self, Config};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sample::sampler;
 use crate::scores::Scores;
 use crate::settings::{PhaseSettings, Settings};
@@ -63,6 +64,9 @@ pub struct Found {
     pub seconds: f64,
     /// How often the final run had to halve its step.
     pub shrinks: u32,
+    /// How many better settings ran away in the final run.
+    #[serde(default)]
+    pub passed_over: usize,
 }
 
 /// A point of the grid.
@@ -87,32 +91,48 @@ impl Job<'_> {
 
     fn find<T: Real>(&self) -> Result<Found> {
         let split = self.source.located.split(self.split)?;
-        let (chosen, validation) = self.choose::<T>(&split)?;
+        let ranking = self.rank::<T>(&split)?;
+        let settings = self.settings(ranking[0].0, None);
+        let fit = Fit::<T>::new(&self.source.table, &split, &settings)?;
+        // Settings at the edge of stability may run away on the full training rows, which one sees
+        // without any test row: then the next best takes their place.
+        let mut passed_over = 0;
+        loop {
+            let (chosen, validation) = ranking[passed_over];
+            match self.fit(&fit, chosen) {
+                Err(Error::Library(_)) if passed_over + 1 < ranking.len() => passed_over += 1,
+                found => return Ok(Found { validation, passed_over, ..found? }),
+            }
+        }
+    }
+
+    /// The final run with its scores on the test rows.
+    fn fit<T: Real>(&self, fit: &Fit<T>, chosen: Choice) -> Result<Found> {
         let mut settings = self.settings(chosen, None);
         settings.non_finite.get_or_insert_with(|| "shrink".to_owned());
-        let fit = Fit::<T>::new(&self.source.table, &split, &settings)?;
         let every = (self.steps() / TRACE_POINTS).max(1);
         let (mut trace, mut watching) = (Vec::new(), 0.0);
-        let watch = Watch { fit: &fit, every, trace: &mut trace, seconds: &mut watching };
+        let watch = Watch { fit, every, trace: &mut trace, seconds: &mut watching };
         let begun = Instant::now();
         let (theta, shrinks) = fit.particles(settings, Some(watch))?;
         let seconds = begun.elapsed().as_secs_f64() - watching;
         let scores = fit.scores(&theta)?;
-        Ok(Found { chosen, validation, scores, trace, seconds, shrinks })
+        Ok(Found { chosen, validation: None, scores, trace, seconds, shrinks, passed_over: 0 })
     }
 
-    /// The best point of the grid by successive halving on a part of the training rows.
-    fn choose<T: Real>(&self, split: &Split) -> Result<(Choice, Option<f64>)> {
+    /// The points of the grid, best first, by successive halving on a part of the training rows, and
+    /// the log-likelihood of those that went all the way.
+    fn rank<T: Real>(&self, split: &Split) -> Result<Vec<(Choice, Option<f64>)>> {
         let mut candidates = self.candidates();
         if let [only] = candidates[..] {
-            return Ok((only, None));
+            return Ok(vec![(only, None)]);
         }
         let search = &self.plan.search;
         let inner = split.hold_out(search.validation_fraction, self.split as u64)?;
         let settings = self.settings(Choice::default(), None);
         let fit = Fit::<T>::new(&self.source.table, &inner, &settings)?;
-        let last = Rung { steps: self.steps(), keep: 1 };
-        let mut best = f64::NEG_INFINITY;
+        let last = Rung { steps: self.steps(), keep: 0 };
+        let mut ranking = Vec::new();
         for rung in search.rungs.iter().chain([&last]) {
             let judge = |choice| -> Result<f64> {
                 let (theta, _) = fit.particles(self.settings(choice, Some(rung.steps)), None)?;
@@ -125,11 +145,14 @@ impl Job<'_> {
             let mut judged: Vec<(f64, Choice)> =
                 candidates.iter().map(|&choice| (value(choice), choice)).collect();
             judged.sort_by(|a, b| b.0.total_cmp(&a.0));
-            judged.truncate(rung.keep.max(1));
-            best = judged[0].0;
+            let goes_all_the_way = rung.keep == 0;
+            let out = judged.split_off(rung.keep.min(judged.len()));
+            let value_of = |value: f64| (goes_all_the_way && value.is_finite()).then_some(value);
+            // Those who drop out later stand before those who dropped out earlier.
+            ranking.splice(0..0, out.into_iter().map(|(value, choice)| (choice, value_of(value))));
             candidates = judged.into_iter().map(|(_, choice)| choice).collect();
         }
-        Ok((candidates[0], best.is_finite().then_some(best)))
+        Ok(ranking)
     }
 
     /// All points of the grid that the method searches.
@@ -168,6 +191,10 @@ impl Job<'_> {
         let mut own = self.run.settings.clone();
         let mut common = self.plan.common.clone();
         common.steps = None;
+        let method = own.method.as_deref().and_then(|name| Method::named(name).ok());
+        if method.is_some_and(|method| !method.field.has_kernel()) {
+            (common.kernel, common.kernel_on, common.bandwidth) = (None, None, None);
+        }
         if own.phase.is_empty() {
             own.steps = Some(total);
         } else {

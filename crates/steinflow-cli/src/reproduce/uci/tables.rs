@@ -171,7 +171,7 @@ fn shown(value: Option<f64>) -> String {
 pub fn csv(cells: &[Cell<'_>]) -> String {
     let mut text = String::from(
         "dataset,method,split,eta,alpha,mu,validation_log_likelihood,log_likelihood,rmse,mse,\
-         standardised_mse,crps,coverage_50,coverage_90,coverage_95,seconds,shrinks,error\n",
+         standardised_mse,crps,coverage_50,coverage_90,coverage_95,seconds,shrinks,passed_over,error\n",
     );
     for cell in cells {
         let _ = write!(text, "{},\"{}\",{},", cell.dataset, cell.method, cell.split);
@@ -180,7 +180,7 @@ pub fn csv(cells: &[Cell<'_>]) -> String {
                 let (chosen, s) = (&found.chosen, &found.scores);
                 writeln!(
                     text,
-                    "{},{},{},{},{},{},{},{},{},{},{},{},{:.2},{},",
+                    "{},{},{},{},{},{},{},{},{},{},{},{},{:.2},{},{},",
                     shown(chosen.eta),
                     shown(chosen.alpha),
                     shown(chosen.mu),
@@ -194,10 +194,11 @@ pub fn csv(cells: &[Cell<'_>]) -> String {
                     s.coverage_90,
                     s.coverage_95,
                     found.seconds,
-                    found.shrinks
+                    found.shrinks,
+                    found.passed_over
                 )
             }
-            Err(error) => writeln!(text, "{}\"{}\"", ",".repeat(14), error.replace('"', "'")),
+            Err(error) => writeln!(text, "{}\"{}\"", ",".repeat(15), error.replace('"', "'")),
         };
     }
     text
