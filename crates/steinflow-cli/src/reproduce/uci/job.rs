@@ -146,11 +146,19 @@ impl Job<'_> {
                 candidates.iter().map(|&choice| (value(choice), choice)).collect();
             judged.sort_by(|a, b| b.0.total_cmp(&a.0));
             let goes_all_the_way = rung.keep == 0;
-            let out = judged.split_off(rung.keep.min(judged.len()));
-            let value_of = |value: f64| (goes_all_the_way && value.is_finite()).then_some(value);
+            candidates.clear();
+            let mut out = Vec::new();
+            for (value, choice) in judged {
+                let alike = candidates.iter().filter(|other: &&Choice| other.eta == choice.eta);
+                if alike.count() < rung.keep && value.is_finite() {
+                    candidates.push(choice);
+                } else {
+                    let value = (goes_all_the_way && value.is_finite()).then_some(value);
+                    out.push((choice, value));
+                }
+            }
             // Those who drop out later stand before those who dropped out earlier.
-            ranking.splice(0..0, out.into_iter().map(|(value, choice)| (choice, value_of(value))));
-            candidates = judged.into_iter().map(|(_, choice)| choice).collect();
+            ranking.splice(0..0, out);
         }
         Ok(ranking)
     }

@@ -47,7 +47,8 @@ pub struct Search {
     pub rungs: Vec<Rung>,
 }
 
-/// A round of the search: all remaining settings run, the best go on.
+/// A round of the search: all remaining settings run, and of every η the best go on. Learning rates
+/// are not compared before the end, because a short run favours those that ruin a long one.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rung {
