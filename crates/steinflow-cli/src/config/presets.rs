@@ -12,8 +12,8 @@ const NETWORK_PARTICLES: usize = 20;
 const NETWORK_STEPS: u64 = 5000;
 
 /// Fills in the method, and with the method that is recommended for the model its steps as well, if
-/// nothing was said about them.
-pub fn apply(model: &str, settings: &mut Settings) {
+/// nothing was said about them; `rows` is how many rows of data the model has.
+pub fn apply(model: &str, rows: usize, settings: &mut Settings) {
     let recommended = match model {
         DEFAULT_MODEL => "sgrhmc-stein",
         NETWORK => "sgnht-stein",
@@ -33,7 +33,7 @@ pub fn apply(model: &str, settings: &mut Settings) {
     let friction_is_open = settings.friction.is_none() && settings.alpha.is_none();
     let is_scaled = settings.precondition.as_deref().is_none_or(|rule| rule == "rms");
     if model == NETWORK && friction_is_open && is_scaled {
-        fit_network(settings);
+        fit_network(rows, settings);
     }
 }
 
@@ -49,23 +49,31 @@ fn toy_phases() -> Vec<PhaseSettings> {
 }
 
 /// η = 3e-4 and α = 0.1 in preconditioned coordinates. Particles of a network are far apart, so that
-/// of the mean over N only each one's own share is left: steps are N times as long. The second half
-/// decays to a tenth of η.
-fn fit_network(settings: &mut Settings) {
+/// of the mean over N only each one's own share is left: steps are N times as long. They grow to that
+/// over the first tenth, because some starts are thrown far away by full steps, and decay over the
+/// second half to a tenth of η. The noise of a minibatch grows with the data, and with many rows full
+/// steps run away: above 10⁴ rows they shrink with the root of the number.
+fn fit_network(rows: usize, settings: &mut Settings) {
+    const MANY_ROWS: f64 = 1e4;
     let particles = *settings.particles.get_or_insert(NETWORK_PARTICLES);
     let root_eta = 3e-4_f64.sqrt();
-    let step = (1e4 * particles as f64 * root_eta).round() / 1e4;
-    let last = (1e4 * step * 0.1_f64.sqrt()).round() / 1e4;
+    let shrink = (MANY_ROWS / rows.max(1) as f64).sqrt().min(1.0);
+    let rounded = |step: f64| (1e4 * step).round() / 1e4;
+    let step = rounded(particles as f64 * root_eta * shrink);
+    let (first, last) = (rounded(step * 0.1), rounded(step * 0.1_f64.sqrt()));
     settings.friction = Some((100.0 * 0.1 / root_eta).round() / 100.0);
     settings.non_finite.get_or_insert_with(|| "shrink".to_owned());
     let steps = settings.steps.take().unwrap_or(NETWORK_STEPS);
+    let (growing, decaying) = (steps / 10, steps / 2);
     let phase = |step_size: String, steps| PhaseSettings {
         integrator: "splitting".to_owned(),
         step_size,
         steps,
     };
     settings.phase = vec![
-        phase(step.to_string(), steps - steps / 2),
-        phase(format!("linear:{step}:{last}"), steps / 2),
+        phase(format!("linear:{first}:{step}"), growing),
+        phase(step.to_string(), steps - growing - decaying),
+        phase(format!("linear:{step}:{last}"), decaying),
     ];
+    settings.phase.retain(|phase| phase.steps > 0);
 }

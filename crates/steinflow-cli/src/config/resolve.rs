@@ -31,7 +31,7 @@ impl Config {
     /// As [`Config::resolve`], for a model that is built already and named in the settings.
     pub fn resolve_on(mut settings: Settings, target: &dyn Model<f64>) -> Result<Self> {
         let model = settings.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
-        presets::apply(&model, &mut settings);
+        presets::apply(&model, target.data_rows(), &mut settings);
         let method = Method::named(settings.method.as_deref().unwrap_or_default())?;
 
         check_fit(&settings, &method)?;

@@ -67,7 +67,7 @@ pub fn traces(plan: &Plan, dataset: &str, cells: &[Cell<'_>]) -> Result<Option<F
     let figure = Panels {
         title: &format!("Test log-likelihood: {dataset}"),
         caption: "by iteration; nothing was chosen by these rows",
-        names: ["iteration", "log-likelihood"],
+        names: ["iteration", "log-lik."],
         x: (0.0, last),
         y: (lowest - margin, highest + margin),
         density: None,
