@@ -1,56 +1,15 @@
 //! The command as a user meets it: what it writes, what it says, and what it says when it is
 //! asked for something wrong.
 
+#[allow(dead_code, reason = "other tests read and write files")]
+#[path = "support/desk.rs"]
+mod desk;
+
 use std::path::Path;
-use std::process::Output;
 
 use assert_cmd::Command;
+use desk::Desk;
 use steinflow_io::{Values, read_parquet};
-
-/// A folder of its own for every test, and the command run inside it.
-struct Desk(tempfile::TempDir);
-
-impl Desk {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn run(&self, arguments: &str) -> Output {
-        let mut command = Command::cargo_bin("steinflow").unwrap();
-        command.current_dir(self.0.path()).args(arguments.split_whitespace()).output().unwrap()
-    }
-
-    fn succeed(&self, arguments: &str) -> String {
-        let output = self.run(arguments);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "steinflow {arguments}: {error}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Fails with `code` and says all of `words`; leaves nothing behind.
-    fn fail(&self, arguments: &str, code: i32, words: &[&str]) {
-        let before = self.listing();
-        let output = self.run(arguments);
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "steinflow {arguments}: {error}");
-        for word in words {
-            assert!(error.contains(word), "steinflow {arguments}: {error:?} lacks {word:?}");
-        }
-        assert!(!error.contains("panicked"), "{error}");
-        assert_eq!(self.listing(), before, "steinflow {arguments} left something behind");
-    }
-
-    fn listing(&self) -> Vec<std::ffi::OsString> {
-        let entries = std::fs::read_dir(self.0.path()).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        names
-    }
-}
 
 fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap()

@@ -1,68 +1,12 @@
 //! A Bayesian neural network as a user meets it: from a CSV file to scores, and to predictions for
 //! another file.
 
-use std::path::{Path, PathBuf};
-use std::process::Output;
+#[path = "support/desk.rs"]
+mod desk;
 
-use assert_cmd::Command;
+use desk::{Desk, listing};
 
 const PENGUINS: &str = include_str!("../../steinflow-models/data/penguins.csv");
-
-/// A folder of its own for every test, and the command run inside it, with no data but its own.
-struct Desk(tempfile::TempDir);
-
-impl Desk {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), content).unwrap();
-    }
-
-    fn run(&self, arguments: &str) -> Output {
-        let mut command = Command::cargo_bin("steinflow").unwrap();
-        command.env_remove("STEINFLOW_DATA").env("HOME", self.0.path());
-        command.env("XDG_CACHE_HOME", self.0.path().join("cache"));
-        command.current_dir(self.0.path()).args(arguments.split_whitespace()).output().unwrap()
-    }
-
-    fn succeed(&self, arguments: &str) -> String {
-        let output = self.run(arguments);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "steinflow {arguments}: {error}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Fails with `code` and says all of `words`; leaves nothing behind.
-    fn fail(&self, arguments: &str, code: i32, words: &[&str]) {
-        let before = listing(self.0.path());
-        let output = self.run(arguments);
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "steinflow {arguments}: {error}");
-        for word in words {
-            assert!(error.contains(word), "steinflow {arguments}: {error:?} lacks {word:?}");
-        }
-        assert!(!error.contains("panicked"), "{error}");
-        assert_eq!(listing(self.0.path()), before, "steinflow {arguments} left something behind");
-    }
-}
-
-fn listing(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).unwrap();
-    let mut names: Vec<_> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
 
 fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap()

@@ -310,6 +310,62 @@ fn product_space_works_for_a_metric_where_it_can_and_says_where_it_cannot() {
     assert!(error.contains("curl C that varies"), "{error}");
 }
 
+/// Ã of A = g·I has one N×N factor for all coordinates; written as a diagonal it has a dense one of
+/// all coordinates. The same noise must come of both, and its covariance must be 2Ã.
+#[test]
+fn scalar_and_dense_noise_of_a_varying_metric_agree() {
+    use steinflow::dynamics::{Block, Dynamics, Point, Structure, THETA};
+    struct Varying {
+        block: Block,
+    }
+    fn g(theta: &[f64]) -> f64 {
+        1.0 + 0.1 * theta[0].tanh().powi(2)
+    }
+    impl Dynamics<f64> for Varying {
+        fn structure(&self, dim: usize) -> Structure {
+            Structure::new(dim).diffusion(THETA, self.block.clone())
+        }
+        fn coefficients(&self, at: &Point<'_, f64>, coefficients: &mut [f64]) {
+            coefficients.fill(g(at.state));
+        }
+    }
+    let (n, dt) = (6, 0.3);
+    let theta = random_states(n, 2, 4);
+    let noise = |block: Block, index: u64| {
+        let field = ProductSpace::new(kernel(), 0);
+        let mut system = System::new(tri_crescent(), Varying { block }, field, &theta, 0).unwrap();
+        let at = system.evaluated().unwrap();
+        let mut noise = Matrix::zeros(n, 2);
+        let draw = Draw { seed: 3, index };
+        ProductSpace::new(kernel(), 0).add_noise(&at, &[0], dt, draw, &mut noise).unwrap();
+        noise
+    };
+    let count = 20_000;
+    let mut covariance = Matrix::<f64>::zeros(n, n);
+    for index in 0..count {
+        let scalar = noise(Block::ScalarCoefficient(0), index);
+        if index < 20 {
+            let dense = noise(Block::DiagonalCoefficients(0), index);
+            assert!(relative_error(&scalar, &dense) < 1e-10);
+        }
+        for i in 0..n {
+            for j in 0..n {
+                covariance.row_mut(i)[j] += scalar.row(i)[1] * scalar.row(j)[1] / count as f64;
+            }
+        }
+    }
+    for i in 0..n {
+        for j in 0..n {
+            let k = pair(theta.row(i), theta.row(j)).0;
+            let exact = 2.0 * dt * k * (g(theta.row(i)) + g(theta.row(j))) / (2.0 * n as f64);
+            let size = 2.0 * dt * 1.1 / n as f64;
+            // Four standard errors of a covariance of normals of this size.
+            let tolerance = 4.0 * size * (2.0 / count as f64).sqrt();
+            assert!((covariance.row(i)[j] - exact).abs() < tolerance, "({i}, {j})");
+        }
+    }
+}
+
 #[test]
 fn momentum_resampling_makes_thousands_of_samples_from_fifty_particles() {
     // Blob* with little friction is nearly Hamiltonian between resamplings.

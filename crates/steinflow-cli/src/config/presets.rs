@@ -77,3 +77,53 @@ fn fit_network(rows: usize, settings: &mut Settings) {
     ];
     settings.phase.retain(|phase| phase.steps > 0);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn preset(model: &str, rows: usize, text: &str) -> Settings {
+        let mut settings = toml::from_str(text).unwrap();
+        apply(model, rows, &mut settings);
+        settings
+    }
+
+    #[test]
+    fn a_network_gets_steps_that_grow_stay_and_decay() {
+        let settings = preset(NETWORK, 1000, "");
+        assert_eq!(settings.method.as_deref(), Some("sgnht-stein"));
+        assert_eq!(settings.particles, Some(20));
+        let sizes: Vec<&str> = settings.phase.iter().map(|phase| &*phase.step_size).collect();
+        assert_eq!(sizes, ["linear:0.0346:0.3464", "0.3464", "linear:0.3464:0.1095"]);
+        for steps in [1, 2, 9, 10, 5001] {
+            let settings = preset(NETWORK, 1000, &format!("steps = {steps}"));
+            assert_eq!(settings.phase.iter().map(|phase| phase.steps).sum::<u64>(), steps);
+        }
+    }
+
+    #[test]
+    fn longer_steps_for_more_particles_and_shorter_ones_for_many_rows() {
+        let plateau = |rows, text| preset(NETWORK, rows, text).phase[1].step_size.clone();
+        assert_eq!(plateau(1000, "particles = 100"), "1.7321");
+        assert_eq!(plateau(10_000, ""), "0.3464");
+        assert_eq!(plateau(40_000, ""), "0.1732");
+    }
+
+    #[test]
+    fn what_the_user_chooses_is_left_alone() {
+        for text in [
+            "method = 'svgd'",
+            "step-size = 0.1",
+            "eta = 1e-4",
+            "integrator = 'euler'",
+            "friction = 1.0",
+            "precondition = 'none'",
+        ] {
+            let settings = preset(NETWORK, 1000, text);
+            assert!(settings.phase.is_empty() && settings.particles.is_none(), "{text}");
+        }
+        assert!(preset(DEFAULT_MODEL, 0, "steps = 10").phase.is_empty());
+        assert_eq!(preset(DEFAULT_MODEL, 0, "").phase.len(), 2);
+        assert_eq!(preset("banana", 0, "").method.as_deref(), Some("svgd"));
+    }
+}
