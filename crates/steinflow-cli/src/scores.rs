@@ -87,6 +87,18 @@ impl Scores {
         Self::new(&in_units, data.test_targets_in_units(), scaling.sd).map(Some)
     }
 
+    /// Mean log-likelihood of the rows that the particles were fitted to.
+    pub fn training_log_likelihood<T: Real>(
+        fit: &NetworkFit<T>,
+        theta: MatRef<'_, T>,
+    ) -> Result<f64> {
+        let (data, scaling) = (&fit.data, fit.data.target_scaling());
+        let predictive = fit.network.predict(theta, data.train_inputs())?;
+        let targets: Vec<f64> =
+            data.train_targets().iter().map(|&target| scaling.restore(target)).collect();
+        Ok(predictive.in_units(scaling)?.mean_log_likelihood(&targets)?)
+    }
+
     /// A table for people; `target` names what the units are of.
     pub fn print(&self, out: &mut impl Write, target: &str) -> Result<()> {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);

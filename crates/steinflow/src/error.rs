@@ -125,6 +125,16 @@ pub enum Error {
     )]
     IndefiniteNoise,
 
+    /// A saved state that belongs to another run.
+    #[error(
+        "the saved state does not fit {whose}: it is from a run with other settings, or damaged; go on \
+         with the settings it was saved under, or start afresh"
+    )]
+    ForeignState {
+        /// The part of the run that cannot take it up.
+        whose: &'static str,
+    },
+
     /// The user's own target or observer failed.
     #[error("{0}")]
     User(#[source] Box<dyn std::error::Error + Send + Sync>),

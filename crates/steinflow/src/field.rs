@@ -82,11 +82,15 @@ pub trait Field<T: Real = f64>: Send {
         &[]
     }
 
-    /// Remembers whatever it carries from step to step, in case the next one has to be undone.
-    fn save(&mut self) {}
+    /// Whatever it carries from step to step, as numbers; empty when it carries nothing.
+    fn memory(&self) -> Vec<f64> {
+        Vec::new()
+    }
 
-    /// Goes back to what was last saved.
-    fn restore(&mut self) {}
+    /// Goes back to an earlier [`Field::memory`].
+    fn recall(&mut self, memory: &[f64]) -> Result<()> {
+        if memory.is_empty() { Ok(()) } else { Err(Error::ForeignState { whose: "the field" }) }
+    }
 }
 
 impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
@@ -120,11 +124,11 @@ impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
     fn bandwidths(&self) -> &[f64] {
         (**self).bandwidths()
     }
-    fn save(&mut self) {
-        (**self).save();
+    fn memory(&self) -> Vec<f64> {
+        (**self).memory()
     }
-    fn restore(&mut self) {
-        (**self).restore();
+    fn recall(&mut self, memory: &[f64]) -> Result<()> {
+        (**self).recall(memory)
     }
 }
 

@@ -12,7 +12,7 @@ pub use splitting::{MidpointSplitting, SymmetricSplitting};
 
 use crate::dynamics::Structure;
 use crate::system::System;
-use crate::{Real, Result};
+use crate::{Error, Real, Result};
 
 /// A way to take a step.
 pub trait Integrator<T: Real = f64>: Send {
@@ -25,11 +25,19 @@ pub trait Integrator<T: Real = f64>: Send {
     /// Moves the particles for a time `dt`.
     fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()>;
 
-    /// Remembers whatever it carries from step to step, in case the next one has to be undone.
-    fn save(&mut self) {}
+    /// Whatever it carries from step to step, as numbers; empty when it has taken no step.
+    fn memory(&self) -> Vec<f64> {
+        Vec::new()
+    }
 
-    /// Goes back to what was last saved.
-    fn restore(&mut self) {}
+    /// Goes back to an earlier [`Integrator::memory`].
+    fn recall(&mut self, memory: &[f64]) -> Result<()> {
+        if memory.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::ForeignState { whose: "the integrator" })
+        }
+    }
 }
 
 impl<T: Real> Integrator<T> for Box<dyn Integrator<T>> {
@@ -41,11 +49,11 @@ impl<T: Real> Integrator<T> for Box<dyn Integrator<T>> {
         (**self).step(system, dt)
     }
 
-    fn save(&mut self) {
-        (**self).save();
+    fn memory(&self) -> Vec<f64> {
+        (**self).memory()
     }
 
-    fn restore(&mut self) {
-        (**self).restore();
+    fn recall(&mut self, memory: &[f64]) -> Result<()> {
+        (**self).recall(memory)
     }
 }

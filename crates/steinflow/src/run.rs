@@ -2,11 +2,14 @@
 
 mod collect;
 mod observer;
+mod rewind;
 mod trace;
 
 pub use collect::Samples;
 pub use observer::{Observer, Snapshot};
 pub use trace::{Trace, TraceRow};
+
+use rewind::{Past, Rewind};
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -29,7 +32,8 @@ pub enum NonFinitePolicy {
     Stop,
     /// The particle goes back to where it was before the step and stays there.
     Freeze,
-    /// The step is taken again with half the step size, and so are all later ones.
+    /// All particles go back to where they were 100 to 200 steps ago (a particle that runs away has
+    /// been lost for some time before its score says so), and from there steps are half as long.
     Shrink,
 }
 
@@ -298,16 +302,18 @@ impl<'a, T: Real> Sampler<'a, T> {
             system,
             observers: self.observers,
             total: self.phases.iter().fold(0, |total, phase| total.saturating_add(phase.steps)),
+            phase: 0,
             step: 0,
             time: 0.0,
             factor: 1.0,
             shrinks: 0,
+            rewind: Rewind::default(),
             begun,
         };
         run.system.begin_step(0, self.phases.first().map_or(0.0, |p| p.step_size.at(0, p.steps)));
         run.system.evaluate_target()?;
         let mut ended = run.show(None)?;
-        'phases: for mut phase in self.phases {
+        'phases: for (index, mut phase) in self.phases.into_iter().enumerate() {
             for k in 0..phase.steps {
                 if self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
                     ended = Some(Ended::Interrupted);
@@ -317,6 +323,7 @@ impl<'a, T: Real> Sampler<'a, T> {
                 if ended.is_some() {
                     break 'phases;
                 }
+                run.phase = index;
                 run.step(&mut *phase.integrator, phase.step_size.at(k, phase.steps), self.policy)?;
                 if self.resample_every.is_some_and(|every| run.step.is_multiple_of(every)) {
                     run.system.resample_auxiliaries(run.step);
@@ -402,11 +409,13 @@ struct Progress<'a, T: Real> {
     system: System<'a, T>,
     observers: Vec<Box<dyn Observer<T> + 'a>>,
     total: u64,
+    phase: usize,
     step: u64,
     time: f64,
     /// What shrinking has left of the scheduled step size.
     factor: f64,
     shrinks: u32,
+    rewind: Rewind<T>,
     begun: Instant,
 }
 
@@ -421,43 +430,60 @@ impl<T: Real> Progress<'_, T> {
     ) -> Result<()> {
         /// Enough to go from 1 to 1e-12; if that does not help, the step size is not the trouble.
         const MOST_SHRINKS: u32 = 40;
-        let saved = (policy != NonFinitePolicy::Stop).then(|| {
-            integrator.save();
-            self.system.save()
-        });
+        match policy {
+            NonFinitePolicy::Stop => {}
+            NonFinitePolicy::Freeze => self.rewind.keep_last(self.past(integrator)),
+            NonFinitePolicy::Shrink if self.rewind.is_due(self.step) => {
+                self.rewind.keep(self.past(integrator));
+            }
+            NonFinitePolicy::Shrink => {}
+        }
         loop {
             let dt = scheduled * self.factor;
             self.system.begin_step(self.step, dt);
             let taken =
                 integrator.step(&mut self.system, dt).and_then(|()| self.system.evaluate_target());
-            match (taken, policy, &saved) {
-                (Ok(()), ..) => {
+            match (taken, policy) {
+                (Ok(()), _) => {
                     self.step += 1;
                     self.time += dt;
                     return Ok(());
                 }
-                (Err(Error::NonFinite { particle, .. }), NonFinitePolicy::Freeze, Some(saved))
+                (Err(Error::NonFinite { particle, .. }), NonFinitePolicy::Freeze)
                     if self.system.can_freeze(particle) =>
                 {
-                    self.system.restore(saved);
-                    integrator.restore();
+                    self.go_back(integrator)?;
                     self.system.freeze(particle);
                 }
-                (Err(Error::NonFinite { .. }), NonFinitePolicy::Shrink, Some(saved))
+                (Err(Error::NonFinite { .. }), NonFinitePolicy::Shrink)
                     if self.shrinks < MOST_SHRINKS =>
                 {
-                    self.system.restore(saved);
-                    integrator.restore();
+                    self.go_back(integrator)?;
                     self.factor *= 0.5;
                     self.shrinks += 1;
                 }
-                (Err(Error::NonFinite { step, .. }), NonFinitePolicy::Shrink, _) => {
+                (Err(Error::NonFinite { step, .. }), NonFinitePolicy::Shrink) => {
                     let (step_size, halvings) = (scheduled, self.shrinks);
                     return Err(Error::RanAway { step, step_size, halvings });
                 }
-                (Err(error), ..) => return Err(error),
+                (Err(error), _) => return Err(error),
             }
         }
+    }
+
+    /// All that would be needed to come back here.
+    fn past(&self, integrator: &dyn Integrator<T>) -> Past<T> {
+        let (phase, step) = (self.phase, self.step);
+        Past { step, phase, system: self.system.save(), integrator: integrator.memory() }
+    }
+
+    /// Goes back to the oldest state that is kept. Steps are counted on, so that observers see
+    /// every number once.
+    fn go_back(&mut self, integrator: &mut dyn Integrator<T>) -> Result<()> {
+        let past = self.rewind.back(self.step);
+        self.system.restore(&past.system)?;
+        // What another phase's integrator remembers is of no use to this one.
+        integrator.recall(if past.phase == self.phase { &past.integrator } else { &[] })
     }
 
     fn show(&mut self, velocity_norm: Option<f64>) -> Result<Option<Ended>> {

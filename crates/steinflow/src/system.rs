@@ -7,6 +7,7 @@ mod draws;
 mod rollback;
 
 pub(crate) use draws::check_batch_size;
+pub(crate) use rollback::Saved;
 
 use rayon::prelude::*;
 

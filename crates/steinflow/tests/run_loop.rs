@@ -152,6 +152,31 @@ fn a_non_finite_score_stops_freezes_or_shrinks() {
 }
 
 #[test]
+fn particles_that_ran_away_come_back_from_well_before_the_fault() {
+    // Steps of −4x³ above 1/(2x²) throw a particle ever further out: the step before the first
+    // number that is not finite is hopeless already.
+    let quartic = PerParticle::new(1, |theta: &[f64], score: &mut [f64]| {
+        score[0] = -4.0 * theta[0].powi(3);
+        -theta[0].powi(4)
+    });
+    let mut steps = Vec::new();
+    let outcome = Sampler::new(quartic, Langevin::new(), Diffusion)
+        .start_normal(20, &[0.0], 0.5)
+        .phase(Euler, 300, StepSize::Constant(0.01))
+        .phase(Euler, 300, StepSize::Constant(1.0))
+        .on_non_finite(NonFinitePolicy::Shrink)
+        .observe(|at: &Snapshot<'_, f64>| {
+            steps.push(at.step);
+            Ok(ControlFlow::Continue(()))
+        })
+        .run()
+        .unwrap();
+    assert!(outcome.shrinks > 0);
+    assert!(outcome.state.as_slice().iter().all(|x| x.abs() < 10.0), "{:?}", outcome.state);
+    assert!(steps.into_iter().eq(0..=600), "observers see every step once");
+}
+
+#[test]
 fn wrong_requests_get_typed_errors() {
     let stein = || Stein::new(Kernel::default());
     let momentum = || Sghmc { friction: 1.0, variance: 1.0 };

@@ -31,13 +31,14 @@ use crate::{Error, Matrix, Real, Result};
 #[derive(Clone, Debug)]
 pub struct ProductSpace {
     adaptation: Adaptation,
-    saved: Adaptation,
     /// √(2Ã): the noise that GSVGD lacks.
     correlated: bool,
     /// σ²: strength of an independent diffusion beside it.
     independent: f64,
     /// Velocities before the bandwidth is held.
     adapt: u64,
+    /// The bandwidth until then.
+    rule: Bandwidth,
 }
 
 /// The kernel, until its bandwidth is held and from then on.
@@ -51,8 +52,9 @@ struct Adaptation {
 impl ProductSpace {
     /// The exact sampler. The bandwidth follows the kernel's rule for `adapt` velocities.
     pub fn new(kernel: Kernel, adapt: u64) -> Self {
+        let rule = kernel.bandwidth.clone();
         let adaptation = Adaptation { stein: Stein::new(kernel.clone()), kernel, velocities: 0 };
-        Self { saved: adaptation.clone(), adaptation, correlated: true, independent: 0.0, adapt }
+        Self { adaptation, correlated: true, independent: 0.0, adapt, rule }
     }
 
     /// SPOS with σ²: independent noise only, biased for every N.
@@ -290,11 +292,29 @@ impl<T: Real> Field<T> for ProductSpace {
         <Stein as Field<T>>::bandwidths(&self.adaptation.stein)
     }
 
-    fn save(&mut self) {
-        self.saved.clone_from(&self.adaptation);
+    fn memory(&self) -> Vec<f64> {
+        let Adaptation { kernel, velocities, .. } = &self.adaptation;
+        let held = match &kernel.bandwidth {
+            Bandwidth::Fixed(held) => held.as_slice(),
+            _ => &[],
+        };
+        // Counts up to 2⁵³ are exact.
+        [*velocities as f64].into_iter().chain(held.iter().copied()).collect()
     }
 
-    fn restore(&mut self) {
-        self.adaptation.clone_from(&self.saved);
+    fn recall(&mut self, memory: &[f64]) -> Result<()> {
+        let fits = |velocities: f64, held: &[f64]| {
+            velocities >= 0.0 && held.iter().all(|h| *h > 0.0 && h.is_finite())
+        };
+        let Some((&velocities, held)) = memory.split_first().filter(|(v, held)| fits(**v, held))
+        else {
+            return Err(Error::ForeignState { whose: "the field" });
+        };
+        let kernel = &mut self.adaptation.kernel;
+        kernel.bandwidth =
+            if held.is_empty() { self.rule.clone() } else { Bandwidth::Fixed(held.to_vec()) };
+        self.adaptation.stein = Stein::new(kernel.clone());
+        self.adaptation.velocities = velocities as u64;
+        Ok(())
     }
 }

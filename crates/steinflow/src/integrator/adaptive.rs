@@ -31,7 +31,6 @@ pub enum Rule {
 pub struct Adaptive<T> {
     rule: Rule,
     averages: Averages<T>,
-    saved: Averages<T>,
 }
 
 /// What past steps have left.
@@ -45,7 +44,7 @@ struct Averages<T> {
 impl<T: Real> Adaptive<T> {
     /// Starts with empty averages.
     pub fn new(rule: Rule) -> Self {
-        Self { rule, averages: Averages::default(), saved: Averages::default() }
+        Self { rule, averages: Averages::default() }
     }
 
     /// Adagrad.
@@ -123,11 +122,29 @@ impl<T: Real> Integrator<T> for Adaptive<T> {
         Ok(())
     }
 
-    fn save(&mut self) {
-        self.saved.clone_from(&self.averages);
+    fn memory(&self) -> Vec<f64> {
+        let Averages { steps, mean, square } = &self.averages;
+        let averages = mean.iter().chain(square).map(|x| x.as_f64());
+        if *steps == 0 {
+            Vec::new()
+        } else {
+            [f64::from(*steps)].into_iter().chain(averages).collect()
+        }
     }
 
-    fn restore(&mut self) {
-        self.averages.clone_from(&self.saved);
+    fn recall(&mut self, memory: &[f64]) -> Result<()> {
+        let Some((&steps, averages)) = memory.split_first() else {
+            self.averages = Averages::default();
+            return Ok(());
+        };
+        if !averages.len().is_multiple_of(2) || !(steps >= 1.0 && steps <= f64::from(i32::MAX)) {
+            return Err(Error::ForeignState { whose: "the integrator" });
+        }
+        let (mean, square) = averages.split_at(averages.len() / 2);
+        let numbers = |from: &[f64]| from.iter().map(|&x| T::of(x)).collect();
+        #[expect(clippy::cast_possible_truncation, reason = "checked above")]
+        let steps = steps as i32;
+        self.averages = Averages { steps, mean: numbers(mean), square: numbers(square) };
+        Ok(())
     }
 }

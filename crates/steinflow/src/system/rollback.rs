@@ -1,7 +1,14 @@
 //! Going back: what a run needs when a step has led to numbers that are not finite.
 
 use super::{Configuration, System};
-use crate::Real;
+use crate::{Real, Result};
+
+/// Particles as they were, and what their field remembered.
+#[derive(Clone, Debug)]
+pub(crate) struct Saved<T> {
+    at: Configuration<T>,
+    field: Vec<f64>,
+}
 
 impl<T: Real> System<'_, T> {
     /// Whether freezing this particle would leave any that move.
@@ -20,18 +27,18 @@ impl<T: Real> System<'_, T> {
         (0..self.frozen.len()).filter(|&i| self.frozen[i]).collect()
     }
 
-    /// A copy of the current configuration, whose score must be current.
-    pub(crate) fn save(&mut self) -> Configuration<T> {
-        self.field.save();
-        self.at.clone()
+    /// A copy of all that a step can spoil; the score must be current.
+    pub(crate) fn save(&self) -> Saved<T> {
+        Saved { at: self.at.clone(), field: self.field.memory() }
     }
 
-    /// Goes back to a saved configuration.
-    pub(crate) fn restore(&mut self, saved: &Configuration<T>) {
-        self.field.restore();
-        self.at.clone_from(saved);
+    /// Goes back to what was saved.
+    pub(crate) fn restore(&mut self, saved: &Saved<T>) -> Result<()> {
+        self.field.recall(&saved.field)?;
+        self.at.clone_from(&saved.at);
         self.draw_minibatch();
         self.score_is_current = true;
         self.locals_are_current = false;
+        Ok(())
     }
 }

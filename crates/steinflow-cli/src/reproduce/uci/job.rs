@@ -57,6 +57,8 @@ pub struct Found {
     pub chosen: Choice,
     /// Their log-likelihood on the validation rows; none without a search.
     pub validation: Option<f64>,
+    /// Log-likelihood on the training rows.
+    pub training: f64,
     pub scores: Scores,
     /// Test log-likelihood by iteration, for the figure only: nothing is chosen by it.
     pub trace: Vec<(u64, f64)>,
@@ -94,16 +96,7 @@ impl Job<'_> {
         let ranking = self.rank::<T>(&split)?;
         let settings = self.settings(ranking[0].0, None);
         let fit = Fit::<T>::new(&self.source.table, &split, &settings)?;
-        // Settings at the edge of stability may run away on the full training rows, which one sees
-        // without any test row: then the next best takes their place.
-        let mut passed_over = 0;
-        loop {
-            let (chosen, validation) = ranking[passed_over];
-            match self.fit(&fit, chosen) {
-                Err(Error::Library(_)) if passed_over + 1 < ranking.len() => passed_over += 1,
-                found => return Ok(Found { validation, passed_over, ..found? }),
-            }
-        }
+        best_that_holds(&ranking, |chosen| self.fit(&fit, chosen))
     }
 
     /// The final run with its scores on the test rows.
@@ -116,8 +109,9 @@ impl Job<'_> {
         let begun = Instant::now();
         let (theta, shrinks) = fit.particles(settings, Some(watch))?;
         let seconds = begun.elapsed().as_secs_f64() - watching;
-        let scores = fit.scores(&theta)?;
-        Ok(Found { chosen, validation: None, scores, trace, seconds, shrinks, passed_over: 0 })
+        let training = Scores::training_log_likelihood(&fit.fit, theta.as_ref())?;
+        let (scores, validation, passed_over) = (fit.scores(&theta)?, None, 0);
+        Ok(Found { chosen, validation, training, scores, trace, seconds, shrinks, passed_over })
     }
 
     /// The points of the grid, best first, by successive halving on a part of the training rows, and
@@ -224,6 +218,30 @@ impl Job<'_> {
     }
 }
 
+/// The fit of the best setting. Settings at the edge of stability may run away on the full training
+/// rows, which the training rows themselves show: then the next best takes their place.
+fn best_that_holds(
+    ranking: &[(Choice, Option<f64>)],
+    mut fit: impl FnMut(Choice) -> Result<Found>,
+) -> Result<Found> {
+    for (passed_over, &(chosen, validation)) in ranking.iter().enumerate() {
+        let is_last = passed_over + 1 == ranking.len();
+        match fit(chosen) {
+            Err(Error::Library(_)) if !is_last => {}
+            Ok(found) if !is_last && is_lost(found.training, validation) => {}
+            found => return Ok(Found { validation, passed_over, ..found? }),
+        }
+    }
+    unreachable!("a grid has a point")
+}
+
+/// Whether a fit has run away although all its numbers are finite: it is worse on the rows it was
+/// fitted to than the search's fit was on rows it had never seen, by more than luck can do.
+fn is_lost(training: f64, validation: Option<f64>) -> bool {
+    const NATS_PER_ROW: f64 = 0.5;
+    validation.is_some_and(|validation| !(training >= validation - NATS_PER_ROW))
+}
+
 /// A network on the training rows of a split.
 struct Fit<T> {
     /// What settings are resolved on.
@@ -289,5 +307,50 @@ impl<T: Real> Observer<T> for Watch<'_, T> {
             *self.seconds += begun.elapsed().as_secs_f64();
         }
         Ok(ControlFlow::Continue(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(chosen: Choice, training: f64) -> Found {
+        let scores = r#"{ "rows": 1, "log_likelihood": 0, "rmse": 0, "mse": 0, "standardised_mse": 0,
+            "crps": 0, "coverage_50": 0, "coverage_90": 0, "coverage_95": 0, "pit": [] }"#;
+        Found {
+            chosen,
+            validation: None,
+            training,
+            scores: serde_json::from_str(scores).unwrap(),
+            trace: Vec::new(),
+            seconds: 0.0,
+            shrinks: 0,
+            passed_over: 0,
+        }
+    }
+
+    #[test]
+    fn a_fit_that_runs_away_makes_room_for_the_next() {
+        let [first, second, third] =
+            [1e-2, 1e-3, 1e-4].map(|eta| Choice { eta: Some(eta), ..Choice::default() });
+        let ran_away = || steinflow::Error::RanAway { step: 7, step_size: 0.1, halvings: 40 };
+        let ranking = [(first, Some(-1.0)), (second, Some(-1.2)), (third, Some(-1.3))];
+        let choose = |training: [Option<f64>; 3]| {
+            best_that_holds(&ranking, |choice| {
+                let at = ranking.iter().position(|(other, _)| *other == choice).unwrap();
+                training[at].map(|value| found(choice, value)).ok_or_else(|| ran_away().into())
+            })
+        };
+        let chosen = |training| {
+            let found = choose(training).unwrap();
+            (found.chosen, found.validation, found.passed_over)
+        };
+        assert_eq!(chosen([Some(-1.1), None, None]), (first, Some(-1.0), 0));
+        assert_eq!(chosen([None, Some(-0.9), None]), (second, Some(-1.2), 1));
+        // Finite, but far worse on its own rows than the search was on others.
+        assert_eq!(chosen([Some(-27.0), Some(f64::NAN), Some(-1.0)]), (third, Some(-1.3), 2));
+        // The last is shown as it is.
+        assert_eq!(chosen([None, None, Some(-9.0)]), (third, Some(-1.3), 2));
+        assert!(choose([None; 3]).is_err());
     }
 }

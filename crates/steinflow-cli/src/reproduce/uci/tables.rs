@@ -170,7 +170,7 @@ fn shown(value: Option<f64>) -> String {
 /// Every job a line.
 pub fn csv(cells: &[Cell<'_>]) -> String {
     let mut text = String::from(
-        "dataset,method,split,eta,alpha,mu,validation_log_likelihood,log_likelihood,rmse,mse,\
+        "dataset,method,split,eta,alpha,mu,validation_log_likelihood,training_log_likelihood,log_likelihood,rmse,mse,\
          standardised_mse,crps,coverage_50,coverage_90,coverage_95,seconds,shrinks,passed_over,error\n",
     );
     for cell in cells {
@@ -180,11 +180,12 @@ pub fn csv(cells: &[Cell<'_>]) -> String {
                 let (chosen, s) = (&found.chosen, &found.scores);
                 writeln!(
                     text,
-                    "{},{},{},{},{},{},{},{},{},{},{},{},{:.2},{},{},",
+                    "{},{},{},{},{},{},{},{},{},{},{},{},{},{:.2},{},{},",
                     shown(chosen.eta),
                     shown(chosen.alpha),
                     shown(chosen.mu),
                     shown(found.validation),
+                    found.training,
                     s.log_likelihood,
                     s.rmse,
                     s.mse,
@@ -198,7 +199,7 @@ pub fn csv(cells: &[Cell<'_>]) -> String {
                     found.passed_over
                 )
             }
-            Err(error) => writeln!(text, "{}\"{}\"", ",".repeat(15), error.replace('"', "'")),
+            Err(error) => writeln!(text, "{}\"{}\"", ",".repeat(16), error.replace('"', "'")),
         };
     }
     text
