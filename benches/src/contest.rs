@@ -48,12 +48,15 @@ fn median(values: &[f64]) -> f64 {
 }
 
 impl Contest {
-    pub fn hold(make: &Make, peers: &mut Peers, rounds: usize) -> Result<Self> {
+    pub fn hold(make: &Make, mut peers: Option<&mut Peers>, rounds: usize) -> Result<Self> {
         eprintln!("{} …", make.name);
         let folder = std::env::temp_dir().join(format!("steinflow-bench-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let mut ours = (make.ours)(&folder)?;
-        let names = peers.prepare(make.kind, &folder, &make.given)?;
+        let names = match &mut peers {
+            Some(peers) => peers.prepare(make.kind, &folder, &make.given)?,
+            None => Vec::new(),
+        };
         let reference = ours.answer()?;
 
         let mut contenders = vec![Contender {
@@ -63,6 +66,7 @@ impl Contest {
             seconds: Vec::new(),
         }];
         for name in names {
+            let Some(peers) = &mut peers else { break };
             peers.answer(&name)?;
             let path = folder.join(format!("{name}.answer"));
             // A peer that does another computation has no answer to compare.
@@ -86,10 +90,11 @@ impl Contest {
         }
         for _ in 0..if make.is_long { rounds.min(3) } else { rounds } {
             for contender in &mut contenders {
-                let total = if contender.name == "steinflow" {
-                    time_ours(&mut *ours, contender.repeats)?
-                } else {
-                    peers.time(&contender.name, contender.repeats)?
+                let total = match &mut peers {
+                    Some(peers) if contender.name != "steinflow" => {
+                        peers.time(&contender.name, contender.repeats)?
+                    }
+                    _ => time_ours(&mut *ours, contender.repeats)?,
                 };
                 contender.seconds.push(total / contender.repeats as f64);
             }
@@ -120,9 +125,9 @@ impl Contest {
             let goal = goal.map_or(String::new(), |(_, goal)| {
                 format!("≥ {goal}: {}", if ratio >= *goal { "met" } else { "missed" })
             });
-            let rate = self.flops.map_or(String::new(), |flops| {
-                format!("{:.0}", flops / contender.median() / 1e9)
-            });
+            let rate = self
+                .flops
+                .map_or(String::new(), |flops| format!("{:.0}", flops / contender.median() / 1e9));
             let difference = contender.difference.map_or(String::new(), |x| format!("{x:.0e}"));
             let _ = writeln!(
                 text,

@@ -20,9 +20,9 @@ use peers::Peers;
 /// Times Steinflow against its peers.
 #[derive(Parser)]
 struct Arguments {
-    /// The Python that has the peers
+    /// The Python that has the peers; without it, Steinflow runs alone
     #[arg(long)]
-    python: PathBuf,
+    python: Option<PathBuf>,
     /// The folder for this run's numbers
     #[arg(long)]
     out: PathBuf,
@@ -53,11 +53,12 @@ fn run(arguments: &Arguments) -> Result<()> {
     let chosen = |name: &str| {
         arguments.only.is_empty() || arguments.only.iter().any(|part| name.contains(part))
     };
-    let mut peers = Peers::start(&arguments.python)?;
-    let mut record = record::Record::new(&arguments.out, peers.versions()?)?;
+    let mut peers = arguments.python.as_deref().map(Peers::start).transpose()?;
+    let versions = peers.as_mut().map(Peers::versions).transpose()?;
+    let mut record = record::Record::new(&arguments.out, versions);
     for make in work::all(arguments.quick) {
         if chosen(&make.name) {
-            let contest = Contest::hold(&make, &mut peers, arguments.rounds)?;
+            let contest = Contest::hold(&make, peers.as_mut(), arguments.rounds)?;
             println!("{}", contest.markdown());
             record.add(&contest)?;
         }

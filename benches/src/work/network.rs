@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::json;
 use steinflow::Matrix;
+use steinflow::System;
 use steinflow::dynamics::Sghmc;
 use steinflow::field::Stein;
 use steinflow::integrator::{Integrator, SymmetricSplitting};
 use steinflow::kernel::Kernel;
-use steinflow::System;
 use steinflow_models::Describe;
 use steinflow_models::network::{Architecture, Bnn, Precisions};
 

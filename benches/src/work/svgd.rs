@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde_json::json;
 use steinflow::Matrix;
+use steinflow::System;
 use steinflow::dynamics::{Langevin, THETA};
 use steinflow::field::Stein;
 use steinflow::kernel::Kernel;
-use steinflow::System;
-use steinflow_models::regression::LogisticRegression;
 use steinflow_models::data::Table;
+use steinflow_models::regression::LogisticRegression;
 
 use super::{Make, Ours, goals};
 use crate::{Result, inputs};
@@ -27,7 +27,11 @@ pub fn all() -> Vec<Make> {
                 name: format!("SVGD step, logistic regression, {particles} particles"),
                 kind: "svgd",
                 given: json!({ "prior_sd": PRIOR_SD, "step": STEP }),
-                goals: goals(&[("BlackJAX", goal), ("NumPyro", goal), ("JAX, GEMM form, no median", 2.0)]),
+                goals: goals(&[
+                    ("BlackJAX", goal),
+                    ("NumPyro", goal),
+                    ("JAX, GEMM form, no median", 2.0),
+                ]),
                 // Predictors and their transposed product; distances and kernel sums.
                 flops: Some(4.0 * n * rows * dim + 4.0 * n * n * dim),
                 tolerance: 1e-4,
@@ -49,8 +53,7 @@ impl Svgd {
         let chance = inputs::normal(ROWS, 1, 1.0, 3);
         let mut csv = (0..FEATURES).map(|j| format!("x{j},")).collect::<String>() + "y\n";
         for i in 0..ROWS {
-            let score: f32 =
-                features.row(i).iter().zip(truth.as_slice()).map(|(x, w)| x * w).sum();
+            let score: f32 = features.row(i).iter().zip(truth.as_slice()).map(|(x, w)| x * w).sum();
             let label = u8::from(score + chance.row(i)[0] > 0.0);
             csv.extend(features.row(i).iter().map(|x| format!("{x},")));
             csv.push_str(&format!("{label}\n"));

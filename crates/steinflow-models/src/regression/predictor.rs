@@ -33,14 +33,15 @@ impl<T: Real> Predictor<T> {
         self.rows.rows()
     }
 
-    /// Evaluates every particle; `likelihood(η, y)` is ℓ and ∂ℓ/∂η of one row.
+    /// Evaluates every particle; `likelihood(η, y)` replaces the predictors η of some rows by ∂ℓ/∂η and
+    /// returns their Σℓ.
     pub(super) fn evaluate(
         &self,
         theta: MatRef<'_, T>,
         batch: Option<&Minibatch>,
         log_density: &mut [T],
         mut score: MatMut<'_, T>,
-        likelihood: impl Fn(T, T) -> (T, T) + Sync,
+        likelihood: impl Fn(&mut [T], &[T]) -> f64 + Sync,
     ) -> steinflow::Result<()> {
         let dim = self.dim();
         require_shapes(dim, theta, log_density, score.rows(), score.cols())?;
@@ -89,7 +90,7 @@ fn likelihood_tile<T: Real>(
     target: &[T],
     scores: &mut [T],
     dim: usize,
-    likelihood: &impl Fn(T, T) -> (T, T),
+    likelihood: &impl Fn(&mut [T], &[T]) -> f64,
 ) -> Vec<f64> {
     let particles = theta.len() / dim;
     let mut sums = vec![0.0; particles];
@@ -100,11 +101,7 @@ fn likelihood_tile<T: Real>(
         let eta = &mut predictor[..particles * count];
         T::product_transposed(theta, rows, eta, particles, count, dim);
         for (sum, eta) in sums.iter_mut().zip(eta.chunks_exact_mut(count)) {
-            for (eta, &y) in eta.iter_mut().zip(target) {
-                let (value, derivative) = likelihood(*eta, y);
-                *sum += value.as_f64();
-                *eta = derivative;
-            }
+            *sum += likelihood(eta, target);
         }
         T::accumulate_product(eta, rows, scores, particles, dim, count);
     }

@@ -10,7 +10,7 @@
 use rayon::prelude::*;
 
 use super::points::{BAND, Distances, Factor, STRIP, windows};
-use super::simd::{add_products, squared_distances_to_rows};
+use super::simd::{add_products, squared_distances_to_rows, vectorised};
 use crate::kernel::Radial;
 use crate::{MatRef, Matrix, Real};
 
@@ -249,18 +249,28 @@ impl<T: Real> Band<'_, T> {
         {
             let factor = &mut factor[..self.rows * n];
             distances.squares(self.first, self.rows, start, n, factor);
-            for (k, t) in kernel.iter_mut().zip(factor) {
-                *t = (T::one() + source.rate() * *t).recip();
-                *k *= *t;
-            }
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (k, t) in kernel.iter_mut().zip(factor) {
+                        *t = (T::one() + source.rate() * *t).recip();
+                        *k *= *t;
+                    }
+                },
+            );
         }
-        for k in kernel.iter_mut() {
-            *k = k.sqrt();
-        }
-        for factor in factors {
-            for (t, &k) in factor.iter_mut().zip(kernel.iter()) {
-                *t *= k;
-            }
-        }
+        vectorised(
+            #[inline(always)]
+            || {
+                for k in kernel.iter_mut() {
+                    *k = k.sqrt();
+                }
+                for factor in factors {
+                    for (t, &k) in factor.iter_mut().zip(kernel.iter()) {
+                        *t *= k;
+                    }
+                }
+            },
+        );
     }
 }

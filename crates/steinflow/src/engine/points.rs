@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::simd::{squared_distances, squared_norm};
+use super::simd::{squared_distances, squared_norm, squares_from_products};
 use crate::{MatRef, Matrix, Real};
 
 /// Rows of a tile: what one task works on.
@@ -151,21 +151,20 @@ impl<'a, T: Real> Distances<'a, T> {
                 // Keeps the relative error of a squared distance below about 1e-5 in f32 and 1e-11
                 // in f64; few pairs of a cloud around its centre are that close.
                 let close = T::of(if T::NAME == "f32" { 1e-2 } else { 1e-5 });
+                let others = &squares[start..start + n];
                 for (i, tile) in tile.chunks_exact_mut(n).enumerate() {
                     let own = squares[first + i];
-                    for (j, x) in tile.iter_mut().enumerate() {
-                        let sum = own + squares[start + j];
-                        let square = sum - (*x + *x);
-                        *x = if first + i == start + j {
-                            T::zero()
-                        } else if square < close * sum {
-                            // Close pairs far from the centre have lost their digits to
-                            // cancellation.
+                    if !squares_from_products(own, others, close, tile) {
+                        continue;
+                    }
+                    // Close pairs far from the centre have lost their digits to cancellation.
+                    for (j, (x, &other)) in tile.iter_mut().zip(others).enumerate() {
+                        if first + i == start + j {
+                            *x = T::zero();
+                        } else if *x < close * (own + other) {
                             let pairs = factor.row(first + i).iter().zip(factor.row(start + j));
-                            pairs.map(|(&a, &b)| (a - b) * (a - b)).sum()
-                        } else {
-                            square
-                        };
+                            *x = pairs.map(|(&a, &b)| (a - b) * (a - b)).sum();
+                        }
                     }
                 }
             }
