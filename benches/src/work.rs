@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::Result;
 
 /// Our side of a work, set up.
-pub trait Ours {
+pub trait Ours: Send {
     /// Does it once from the common inputs; before any repetition.
     fn answer(&mut self) -> Result<Vec<f32>>;
     fn repeat(&mut self) -> Result<()>;

@@ -3,18 +3,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::simd::{squared_distances, squared_norm, squares_from_products};
-use crate::{MatRef, Matrix, Real};
+use crate::{MatRef, Real};
 
-/// Rows of a tile: what one task works on.
-pub(super) const BAND: usize = 32;
-/// Columns of a tile: with [`BAND`], a tile of f64 fills 64 KB.
-pub(super) const STRIP: usize = 256;
+/// Columns of a tile: with 32 rows, a tile of f64 fills 64 KB.
+pub(super) const STRIP: usize = 512;
 /// Up to this many coordinates, squared distances are summed directly, which is also the more
 /// accurate way; above, they come from a matrix product.
-const DIRECT_COORDINATES: usize = 16;
+pub(super) const DIRECT_COORDINATES: usize = 16;
 
 /// One factor φ(rate·|x − y|²) of a kernel: which coordinates it looks at, and how far.
 #[derive(Clone, Copy, Debug)]
@@ -70,31 +66,6 @@ impl<'a, T: Real> Factor<'a, T> {
     /// Particles from `i` on, at the first coordinate looked at; rows are `points.cols()` apart.
     fn from(&self, i: usize) -> &'a [T] {
         &self.points.as_slice()[i * self.points.cols() + self.first..]
-    }
-}
-
-/// Writes all squared distances, N×N: for few particles in many coordinates, whose bandwidth and
-/// kernel then share them.
-pub(crate) fn all_squared_distances<T: Real>(factor: &Factor<'_, T>, squares: &mut Matrix<T>) {
-    let count = factor.count();
-    let prepared = Distances::new(factor);
-    let fill = |(band, tile): (usize, &mut [T])| {
-        let first = band * BAND;
-        prepared.squares(first, BAND.min(count - first), 0, count, tile);
-    };
-    let bands = squares.as_mut_slice();
-    if count <= BAND {
-        bands.chunks_mut(BAND * count).enumerate().for_each(fill);
-    } else {
-        bands.par_chunks_mut(BAND * count).enumerate().for_each(fill);
-    }
-}
-
-impl<T: Real> Factor<'_, T> {
-    /// Whether [`all_squared_distances`] are worth keeping: no more of them than fit a tile of the
-    /// kernel sums' own size, and dear enough.
-    pub(crate) fn distances_are_worth_keeping(&self) -> bool {
-        self.count() <= STRIP && self.coordinates > DIRECT_COORDINATES
     }
 }
 
@@ -154,14 +125,20 @@ impl<'a, T: Real> Distances<'a, T> {
                 let others = &squares[start..start + n];
                 for (i, tile) in tile.chunks_exact_mut(n).enumerate() {
                     let own = squares[first + i];
-                    if !squares_from_products(own, others, close, tile) {
+                    // Where a particle meets itself, x·x = |x|² would look like a close pair.
+                    if let Some(x) = (first + i).checked_sub(start).and_then(|j| tile.get_mut(j)) {
+                        *x = T::zero();
+                    }
+                    let any_close = squares_from_products(own, others, close, tile);
+                    if let Some(x) = (first + i).checked_sub(start).and_then(|j| tile.get_mut(j)) {
+                        *x = T::zero();
+                    }
+                    if !any_close {
                         continue;
                     }
                     // Close pairs far from the centre have lost their digits to cancellation.
                     for (j, (x, &other)) in tile.iter_mut().zip(others).enumerate() {
-                        if first + i == start + j {
-                            *x = T::zero();
-                        } else if *x < close * (own + other) {
+                        if first + i != start + j && *x < close * (own + other) {
                             let pairs = factor.row(first + i).iter().zip(factor.row(start + j));
                             *x = pairs.map(|(&a, &b)| (a - b) * (a - b)).sum();
                         }

@@ -38,7 +38,7 @@ impl<T: Real> System<'_, T> {
         self.at.clone_from(&saved.at);
         self.draw_minibatch();
         self.score_is_current = true;
-        self.locals_are_current = false;
+        self.changed_everywhere();
         Ok(())
     }
 }
