@@ -68,6 +68,11 @@ impl<T: Real> Samples<T> {
         &self.steps
     }
 
+    /// All samples in row order, as [`Samples::theta`] has them.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
     /// All samples, `(draws · chains) × dim`: draw after draw, and within a draw chain after chain.
     pub fn theta(&self) -> Matrix<T> {
         let rows = self.steps.len() * self.chains;
