@@ -126,6 +126,10 @@ fn find(run: &Path, unfinished: &Unfinished) -> Result<Option<Found>> {
         ended = None;
     }
     let has_ended = ended.is_some();
+    if has_ended {
+        // Its process was killed after the folder was in its place.
+        unfinished.forget_checkpoints()?;
+    }
     for error in wrong {
         eprintln!("warning: {error}");
     }
