@@ -1,11 +1,11 @@
 //! The checks of `cargo xtask test`, from the quickest to tell to the slowest.
 
-use crate::deny;
 use crate::stage::Stage;
+use crate::{deny, torture};
 
 /// All checks, in the order in which they run.
 pub fn stages() -> Vec<Stage> {
-    vec![
+    let mut stages = vec![
         Stage::cargo("format", &["fmt", "--all", "--check"])
             .needs("fmt", "rustfmt is not installed; `rustup component add rustfmt` installs it"),
         Stage::cargo("lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
@@ -13,8 +13,12 @@ pub fn stages() -> Vec<Stage> {
         // Not `--all-targets`, which leaves the doc tests out; examples are built either way.
         Stage::cargo("tests", &["test", "--workspace"]),
         Stage::cargo("example", &["run", "--package", "steinflow", "--example", "own_dynamics"]),
+    ];
+    stages.extend(torture::short());
+    stages.extend([
         Stage::cargo("docs", &["doc", "--workspace", "--no-deps"])
             .with_variable("RUSTDOCFLAGS", "-D warnings"),
         deny::check_if_installed(),
-    ]
+    ]);
+    stages
 }

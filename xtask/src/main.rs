@@ -3,6 +3,7 @@
 mod checks;
 mod deny;
 mod stage;
+mod torture;
 
 use std::env;
 use std::process::ExitCode;
@@ -12,7 +13,9 @@ The repository's tasks.
 
 Usage: cargo xtask <task>
 
-  test   run every check: format, lints, tests, docs, dependencies
+  test   run every check: format, lints, tests, a little torture, docs, dependencies
+  torture [OPTIONS]
+         kill, interrupt, damage and starve runs, go on with them, compare the bits; a table
   deny   check licences and sources of the dependencies; installs cargo-deny if it is missing
   help   show this text
 ";
@@ -21,6 +24,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> =
         env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["torture", ref options @ ..] => stage::run_all(&torture::stages(options)),
         ["test"] => stage::run_all(&checks::stages()),
         ["deny"] => stage::run_all(&deny::install_and_check()),
         ["help" | "--help" | "-h"] => {
