@@ -60,7 +60,7 @@ def contenders(inputs, given):
         theta, r = state[:, :dim], state[:, dim:]
         x, y = rows[:batch], targets[:batch]
         theta, r, _ = jax.jit(step, static_argnums=5)(theta, r, score(theta, x, y, 1.0), x, y, 1.0)
-        return jnp.concatenate([theta, r], axis=1)
+        return jnp.concatenate([theta, r], axis=1) - state
 
     def with_minibatch(carry):
         theta, r, scores, order, at = carry

@@ -32,7 +32,7 @@ def black_jax(log_density, theta, step):
     svgd = blackjax.svgd(jax.grad(log_density), optax.sgd(step))
     # The bandwidth of the first step, as ours has it; later ones are BlackJAX's own business.
     start = svgd.init(theta, median_heuristic({"length_scale": 1.0}, theta))
-    return Scan(svgd.step, start, lambda: jax.jit(svgd.step)(start).particles)
+    return Scan(svgd.step, start, lambda: jax.jit(svgd.step)(start).particles - theta)
 
 
 def num_pyro(rows, target, prior_sd, theta, step):
@@ -63,4 +63,4 @@ def gemm_form(rows, target, prior_sd, theta, step):
         push = (2 / h) * centred * jnp.sum(kernel, axis=1, keepdims=True)
         return theta + step * (pull + push) / theta.shape[0]
 
-    return Scan(move, theta, lambda: jax.jit(move)(theta))
+    return Scan(move, theta, lambda: jax.jit(move)(theta) - theta)

@@ -44,7 +44,11 @@ fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+    if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        f64::midpoint(sorted[middle - 1], sorted[middle])
+    }
 }
 
 impl Contest {

@@ -7,6 +7,7 @@ mod inputs;
 mod peers;
 mod record;
 mod scaling;
+mod whole_run;
 mod work;
 
 use std::path::PathBuf;
@@ -55,13 +56,16 @@ fn run(arguments: &Arguments) -> Result<()> {
     };
     let mut peers = arguments.python.as_deref().map(Peers::start).transpose()?;
     let versions = peers.as_mut().map(Peers::versions).transpose()?;
-    let mut record = record::Record::new(&arguments.out, versions);
+    let mut record = record::Record::new(&arguments.out, versions.as_ref());
     for make in work::all(arguments.quick) {
         if chosen(&make.name) {
             let contest = Contest::hold(&make, peers.as_mut(), arguments.rounds)?;
             println!("{}", contest.markdown());
             record.add(&contest)?;
         }
+    }
+    if chosen("whole run") {
+        record.add_whole_run(whole_run::measure(arguments.rounds)?);
     }
     if chosen("scaling") {
         scaling::run(&arguments.out, arguments.quick)?;

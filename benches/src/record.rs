@@ -12,11 +12,12 @@ pub struct Record {
     folder: PathBuf,
     about: Value,
     contests: Vec<Value>,
+    whole_run: Value,
     tables: String,
 }
 
 impl Record {
-    pub fn new(folder: &Path, versions: Option<Value>) -> Self {
+    pub fn new(folder: &Path, versions: Option<&Value>) -> Self {
         let about = json!({
             "command": "cargo xtask bench",
             "arguments": std::env::args().skip(1).filter(|a| !a.contains('/')).collect::<Vec<_>>(),
@@ -25,7 +26,13 @@ impl Record {
             "machine": machine(),
             "threads": rayon::current_num_threads(),
         });
-        Self { folder: folder.to_owned(), about, contests: Vec::new(), tables: String::new() }
+        Self {
+            folder: folder.to_owned(),
+            about,
+            contests: Vec::new(),
+            whole_run: Value::Null,
+            tables: String::new(),
+        }
     }
 
     pub fn add(&mut self, contest: &Contest) -> Result<()> {
@@ -35,8 +42,17 @@ impl Record {
         Ok(())
     }
 
+    pub fn add_whole_run(&mut self, (numbers, text): (Value, String)) {
+        println!("{text}");
+        self.whole_run = numbers;
+        self.tables.push_str(&text);
+        self.tables.push('\n');
+    }
+
     pub fn finish(self) -> Result<()> {
-        let numbers = json!({ "about": self.about, "contests": self.contests });
+        let numbers = json!({
+            "about": self.about, "contests": self.contests, "whole_run": self.whole_run
+        });
         fs::write(self.folder.join("numbers.json"), serde_json::to_string_pretty(&numbers)?)?;
         let text = format!(
             "# Steinflow against its peers\n\nTimes are medians over rounds; contenders take turns in \

@@ -7,6 +7,7 @@ mod svgd;
 use std::path::Path;
 
 use serde_json::Value;
+use steinflow::{MatRef, Matrix};
 
 use crate::Result;
 
@@ -37,6 +38,11 @@ type Setup = Box<dyn Fn(&Path) -> Result<Box<dyn Ours>>>;
 pub fn all(quick: bool) -> Vec<Make> {
     let works = svgd::all().into_iter().chain(network::all()).chain(kernel_sums::all());
     works.filter(|make| !quick || !make.is_long).collect()
+}
+
+/// How far particles have moved: what answers are compared by, because it is all that a step computes.
+fn moved(now: MatRef<'_, f32>, before: &Matrix<f32>) -> Vec<f32> {
+    now.as_slice().iter().zip(before.as_slice()).map(|(now, before)| now - before).collect()
 }
 
 fn goals(goals: &[(&str, f64)]) -> Vec<(String, f64)> {

@@ -1,5 +1,6 @@
 //! The repository's tasks, run as `cargo xtask <task>`.
 
+mod bench;
 mod checks;
 mod deny;
 mod stage;
@@ -16,6 +17,8 @@ Usage: cargo xtask <task>
   test   run every check: format, lints, tests, a little torture, docs, dependencies
   torture [OPTIONS]
          kill, interrupt, damage and starve runs, go on with them, compare the bits; a table
+  bench [OPTIONS] [WORK…]
+         time Steinflow against its peers, turn about in one run; writes benches/runs/<date>
   deny   check licences and sources of the dependencies; installs cargo-deny if it is missing
   help   show this text
 ";
@@ -25,6 +28,7 @@ fn main() -> ExitCode {
         env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["torture", ref options @ ..] => stage::run_all(&torture::stages(options)),
+        ["bench", ref options @ ..] => stage::run_all(&bench::stages(options)),
         ["test"] => stage::run_all(&checks::stages()),
         ["deny"] => stage::run_all(&deny::install_and_check()),
         ["help" | "--help" | "-h"] => {

@@ -12,7 +12,7 @@ use steinflow::kernel::Kernel;
 use steinflow_models::Describe;
 use steinflow_models::network::{Architecture, Bnn, Precisions};
 
-use super::{Make, Ours, goals};
+use super::{Make, Ours, goals, moved};
 use crate::{Result, inputs};
 
 const ROWS: usize = 455;
@@ -23,9 +23,7 @@ const STEP: f64 = 1e-4;
 pub fn all() -> Vec<Make> {
     [(13, 20, 3.0), (13, 100, 6.0), (90, 20, 3.0), (90, 100, 6.0)]
         .map(|(features, particles, goal)| {
-            let (n, dim) = (particles as f64, (52 * features + 3) as f64);
             let shape = if features == 13 { "boston" } else { "year" };
-            let _ = (n, dim);
             Make {
                 name: format!(
                     "SGHMC-Stein step, network of {shape}'s shape ({features} inputs), {particles} \
@@ -49,6 +47,7 @@ struct Network {
     /// On the first rows alone, without minibatches: what answers are compared on.
     first_rows: System<'static, f32>,
     minibatches: System<'static, f32>,
+    start: Matrix<f32>,
     step: u64,
 }
 
@@ -73,7 +72,7 @@ impl Network {
         let state = first_rows.state();
         let state = Matrix::from_fn(state.rows(), state.cols(), |i, j| state.row(i)[j]);
         inputs::write(folder, "state", &state)?;
-        Ok(Self { first_rows, minibatches, step: 0 })
+        Ok(Self { first_rows, minibatches, start: state, step: 0 })
     }
 }
 
@@ -81,7 +80,7 @@ impl Ours for Network {
     fn answer(&mut self) -> Result<Vec<f32>> {
         self.first_rows.begin_step(0, STEP);
         SymmetricSplitting.step(&mut self.first_rows, STEP)?;
-        Ok(self.first_rows.state().as_slice().to_vec())
+        Ok(moved(self.first_rows.state(), &self.start))
     }
 
     fn repeat(&mut self) -> Result<()> {

@@ -50,15 +50,12 @@ impl<T: Real> Predictor<T> {
         let dim = self.dim();
         require_shapes(dim, theta, log_density, score.rows(), score.cols())?;
         let gathered = batch.map(|batch| self.gather(batch)).transpose()?;
-        let (data, scale) = match (&gathered, batch) {
-            (Some((rows, columns, target)), Some(batch)) => {
-                (Data { rows, columns, target, dim }, batch.scale)
-            }
-            _ => {
-                let (rows, columns, target) = (self.rows.as_slice(), &self.columns, &self.target);
-                (Data { rows, columns, target, dim }, 1.0)
-            }
+        let scale = batch.map_or(1.0, |batch| batch.scale);
+        let (rows, columns, target) = match &gathered {
+            Some((rows, columns, target)) => (&rows[..], columns, target),
+            None => (self.rows.as_slice(), &self.columns, &self.target),
         };
+        let data = Data { rows, columns, target, dim };
         let prior_precision = 1.0 / (self.prior_sd * self.prior_sd);
 
         log_density
