@@ -3,6 +3,7 @@
 mod bench;
 mod checks;
 mod deny;
+mod instructions;
 mod stage;
 mod torture;
 
@@ -19,6 +20,8 @@ Usage: cargo xtask <task>
          kill, interrupt, damage and starve runs, go on with them, compare the bits; a table
   bench [OPTIONS] [WORK…]
          time Steinflow against its peers, turn about in one run; writes benches/runs/<date>
+  instructions [--write]
+         count the instructions of two kernels with callgrind, against the committed numbers
   deny   check licences and sources of the dependencies; installs cargo-deny if it is missing
   help   show this text
 ";
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["torture", ref options @ ..] => stage::run_all(&torture::stages(options)),
         ["bench", ref options @ ..] => stage::run_all(&bench::stages(options)),
+        ["instructions"] => instructions::run(false),
+        ["instructions", "--write"] => instructions::run(true),
         ["test"] => stage::run_all(&checks::stages()),
         ["deny"] => stage::run_all(&deny::install_and_check()),
         ["help" | "--help" | "-h"] => {

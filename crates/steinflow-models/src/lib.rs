@@ -26,6 +26,7 @@ pub mod data;
 mod error;
 mod model;
 pub mod network;
+mod pool;
 pub mod prediction;
 pub mod regression;
 pub mod toy;

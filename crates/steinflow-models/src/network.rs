@@ -10,7 +10,6 @@ mod architecture;
 mod block;
 mod fit;
 mod pass;
-mod pool;
 mod precision;
 mod predict;
 mod simd;
@@ -26,11 +25,11 @@ use rayon::prelude::*;
 use steinflow::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use crate::checks::require_shapes;
+use crate::pool::Pool;
 use crate::{Describe, Result, Start};
 use architecture::Layout;
 use block::{Block, ROWS_PER_BLOCK};
 use pass::{Network, Tile, Workspace};
-use pool::Pool;
 use precision::AtParticle;
 
 /// Squares of larger numbers overflow in `f32`; standardised data is nowhere near.

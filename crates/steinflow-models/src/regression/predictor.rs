@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use steinflow::{Error, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use crate::checks::require_shapes;
+use crate::pool::{Loan, Pool};
 
 // Tiles are of fixed size, and each particle's sums run over them in order, so that the bits do not
 // depend on the number of threads. A tile of η is 16 × 1024, which fits the second-level cache.
@@ -13,20 +14,47 @@ const PARTICLES_PER_TILE: usize = 16;
 const ROWS_PER_TILE: usize = 1024;
 
 /// X, y and the prior, in the particles' precision.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Predictor<T> {
     rows: Matrix<T>,
     /// X once more, laid out for η = Xθ.
     columns: Vec<T>,
     target: Vec<T>,
     prior_sd: f64,
+    gathered: Pool<Gathered<T>>,
+    /// η of a tile.
+    tiles: Pool<Vec<T>>,
+}
+
+/// Buffers are no part of what a model is.
+impl<T: PartialEq> PartialEq for Predictor<T> {
+    fn eq(&self, other: &Self) -> bool {
+        let own = (&self.rows, &self.target, self.prior_sd);
+        own == (&other.rows, &other.target, other.prior_sd)
+    }
+}
+
+/// The rows of a minibatch, in both layouts.
+struct Gathered<T> {
+    rows: Vec<T>,
+    columns: Vec<T>,
+    target: Vec<T>,
+}
+
+impl<T> Default for Gathered<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), columns: Vec::new(), target: Vec::new() }
+    }
 }
 
 impl<T: Real> Predictor<T> {
     pub(super) fn new(rows: &Matrix<f64>, target: &[f64], prior_sd: f64) -> Self {
         let rows = rows.cast();
-        let columns = tiles_of_columns(rows.as_slice(), rows.cols());
-        Self { rows, columns, target: target.iter().map(|&y| T::of(y)).collect(), prior_sd }
+        let mut columns = Vec::with_capacity(rows.as_slice().len());
+        write_columns(rows.as_slice(), rows.cols(), &mut columns);
+        let target = target.iter().map(|&y| T::of(y)).collect();
+        let (gathered, tiles) = (Pool::default(), Pool::default());
+        Self { rows, columns, target, prior_sd, gathered, tiles }
     }
 
     pub(super) fn dim(&self) -> usize {
@@ -52,7 +80,7 @@ impl<T: Real> Predictor<T> {
         let gathered = batch.map(|batch| self.gather(batch)).transpose()?;
         let scale = batch.map_or(1.0, |batch| batch.scale);
         let (rows, columns, target) = match &gathered {
-            Some((rows, columns, target)) => (&rows[..], columns, target),
+            Some(gathered) => (&gathered.rows[..], &gathered.columns, &gathered.target),
             None => (self.rows.as_slice(), &self.columns, &self.target),
         };
         let data = Data { rows, columns, target, dim };
@@ -63,7 +91,7 @@ impl<T: Real> Predictor<T> {
             .zip(score.as_mut_slice().par_chunks_mut(PARTICLES_PER_TILE * dim))
             .zip(theta.as_slice().par_chunks(PARTICLES_PER_TILE * dim))
             .for_each(|((values, scores), theta)| {
-                let sums = data.likelihood_tile(theta, scores, &likelihood);
+                let sums = data.likelihood_tile(theta, scores, &likelihood, &mut self.tiles.lend());
                 for (i, value) in values.iter_mut().enumerate() {
                     let at = i * dim..(i + 1) * dim;
                     let mut squares = 0.0;
@@ -78,27 +106,32 @@ impl<T: Real> Predictor<T> {
     }
 
     /// The rows of a minibatch, contiguous.
-    fn gather(&self, batch: &Minibatch) -> steinflow::Result<(Vec<T>, Vec<T>, Vec<T>)> {
+    fn gather(&self, batch: &Minibatch) -> steinflow::Result<Loan<'_, Gathered<T>>> {
         if let Some(&index) = batch.indices.iter().find(|&&index| index >= self.data_rows()) {
             let remedy = format!("the data has {} rows, counted from 0", self.data_rows());
             return Err(Error::setting("minibatch index", index, remedy));
         }
-        let rows: Vec<T> = batch.indices.iter().flat_map(|&i| self.rows.row(i)).copied().collect();
-        let columns = tiles_of_columns(&rows, self.dim());
-        let target = batch.indices.iter().map(|&i| self.target[i]).collect();
-        Ok((rows, columns, target))
+        let mut gathered = self.gathered.lend();
+        let Gathered { rows, columns, target } = &mut *gathered;
+        rows.clear();
+        target.clear();
+        for &index in &batch.indices {
+            rows.extend_from_slice(self.rows.row(index));
+            target.push(self.target[index]);
+        }
+        write_columns(rows, self.dim(), columns);
+        Ok(gathered)
     }
 }
 
-/// The columns of every tile of rows, one after the other.
-fn tiles_of_columns<T: Real>(rows: &[T], dim: usize) -> Vec<T> {
-    let mut columns = Vec::with_capacity(rows.len());
+/// Writes the columns of every tile of rows, one after the other.
+fn write_columns<T: Real>(rows: &[T], dim: usize, columns: &mut Vec<T>) {
+    columns.clear();
     for tile in rows.chunks(ROWS_PER_TILE * dim) {
         for column in 0..dim {
             columns.extend(tile.iter().skip(column).step_by(dim));
         }
     }
-    columns
 }
 
 /// The rows that count, in both layouts.
@@ -117,11 +150,12 @@ impl<T: Real> Data<'_, T> {
         theta: &[T],
         scores: &mut [T],
         likelihood: &impl Fn(&mut [T], &[T]) -> f64,
-    ) -> Vec<f64> {
+        predictor: &mut Vec<T>,
+    ) -> [f64; PARTICLES_PER_TILE] {
         let dim = self.dim;
         let particles = theta.len() / dim;
-        let mut sums = vec![0.0; particles];
-        let mut predictor = vec![T::zero(); particles * ROWS_PER_TILE.min(self.target.len())];
+        let mut sums = [0.0; PARTICLES_PER_TILE];
+        predictor.resize(particles * ROWS_PER_TILE.min(self.target.len()), T::zero());
         scores.fill(T::zero());
         let tiles = self.rows.chunks(ROWS_PER_TILE * dim);
         let tiles = tiles.zip(self.columns.chunks(ROWS_PER_TILE * dim));

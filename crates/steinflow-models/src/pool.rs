@@ -5,16 +5,16 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// As many buffers as were ever in use at once.
-pub(super) struct Pool<B>(Mutex<Vec<B>>);
+pub(crate) struct Pool<B>(Mutex<Vec<B>>);
 
 /// A buffer on loan; what it holds is left over from earlier work.
-pub(super) struct Loan<'a, B: Default> {
+pub(crate) struct Loan<'a, B: Default> {
     pool: &'a Pool<B>,
     buffer: B,
 }
 
 impl<B: Default> Pool<B> {
-    pub(super) fn lend(&self) -> Loan<'_, B> {
+    pub(crate) fn lend(&self) -> Loan<'_, B> {
         let idle = self.lock().pop();
         Loan { pool: self, buffer: idle.unwrap_or_default() }
     }
