@@ -2,6 +2,7 @@
 
 mod checks;
 mod deny;
+mod fuzz;
 mod stage;
 mod torture;
 
@@ -16,6 +17,8 @@ Usage: cargo xtask <task>
   test   run every check: format, lints, tests, a little torture, docs, dependencies
   torture [OPTIONS]
          kill, interrupt, damage and starve runs, go on with them, compare the bits; a table
+  fuzz [INPUTS]
+         give every parser a million inputs, or so many, made from good ones; a table
   deny   check licences and sources of the dependencies; installs cargo-deny if it is missing
   help   show this text
 ";
@@ -25,6 +28,8 @@ fn main() -> ExitCode {
         env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["torture", ref options @ ..] => stage::run_all(&torture::stages(options)),
+        ["fuzz"] => stage::run_all(&fuzz::stages("1000000")),
+        ["fuzz", inputs] if inputs.parse::<u64>().is_ok() => stage::run_all(&fuzz::stages(inputs)),
         ["test"] => stage::run_all(&checks::stages()),
         ["deny"] => stage::run_all(&deny::install_and_check()),
         ["help" | "--help" | "-h"] => {

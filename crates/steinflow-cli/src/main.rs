@@ -9,6 +9,8 @@ mod curvature;
 mod data;
 mod error;
 mod files;
+#[cfg(test)]
+mod fuzz;
 mod grid;
 mod job;
 mod memory;
