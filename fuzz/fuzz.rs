@@ -32,14 +32,12 @@ pub fn fuzz(name: &str, words: &[&str], mut parse: impl FnMut(&[u8]) -> bool) {
             Some(good) => good.clone(),
             None => mutate(&corpus, words, &mut dice),
         };
-        match catch_unwind(AssertUnwindSafe(|| parse(&input))) {
-            Ok(good) => accepted += u64::from(good),
-            Err(_) => {
-                let path = folder.join(format!("{name}-{number}.panicked"));
-                let _ = fs::write(&path, &input);
-                panic!("{name}: input {number} of seed {seed} panicked: {}", path.display());
-            }
-        }
+        let Ok(good) = catch_unwind(AssertUnwindSafe(|| parse(&input))) else {
+            let path = folder.join(format!("{name}-{number}.panicked"));
+            let _ = fs::write(&path, &input);
+            panic!("{name}: input {number} of seed {seed} panicked: {}", path.display());
+        };
+        accepted += u64::from(good);
     }
     let caught = PANICS.load(Ordering::Relaxed) - before;
     println!(
