@@ -5,7 +5,7 @@ use crate::{deny, torture};
 
 /// All checks, in the order in which they run.
 pub fn stages() -> Vec<Stage> {
-    let mut stages = vec![
+    vec![
         Stage::cargo("format", &["fmt", "--all", "--check"])
             .needs("fmt", "rustfmt is not installed; `rustup component add rustfmt` installs it"),
         Stage::cargo("lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
@@ -13,12 +13,9 @@ pub fn stages() -> Vec<Stage> {
         // Not `--all-targets`, which leaves the doc tests out; examples are built either way.
         Stage::cargo("tests", &["test", "--workspace"]),
         Stage::cargo("example", &["run", "--package", "steinflow", "--example", "own_dynamics"]),
-    ];
-    stages.extend(torture::short());
-    stages.extend([
+        torture::short(),
         Stage::cargo("docs", &["doc", "--workspace", "--no-deps"])
             .with_variable("RUSTDOCFLAGS", "-D warnings"),
         deny::check_if_installed(),
-    ]);
-    stages
+    ]
 }

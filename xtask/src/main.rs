@@ -3,6 +3,7 @@
 mod bench;
 mod checks;
 mod deny;
+mod fuzz;
 mod instructions;
 mod stage;
 mod torture;
@@ -22,6 +23,8 @@ Usage: cargo xtask <task>
          time Steinflow against its peers, turn about in one run; writes benches/runs/<date>
   instructions [--write]
          count the instructions of two kernels with callgrind, against the committed numbers
+  fuzz [INPUTS]
+         give every parser a million inputs, or so many, made from good ones; a table
   deny   check licences and sources of the dependencies; installs cargo-deny if it is missing
   help   show this text
 ";
@@ -34,6 +37,8 @@ fn main() -> ExitCode {
         ["bench", ref options @ ..] => stage::run_all(&bench::stages(options)),
         ["instructions"] => instructions::run(false),
         ["instructions", "--write"] => instructions::run(true),
+        ["fuzz"] => stage::run_all(&fuzz::stages("1000000")),
+        ["fuzz", inputs] if inputs.parse::<u64>().is_ok() => stage::run_all(&fuzz::stages(inputs)),
         ["test"] => stage::run_all(&checks::stages()),
         ["deny"] => stage::run_all(&deny::install_and_check()),
         ["help" | "--help" | "-h"] => {

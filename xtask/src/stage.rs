@@ -12,7 +12,7 @@ pub struct Stage {
     name: &'static str,
     program: PathBuf,
     arguments: Vec<String>,
-    variables: Vec<(&'static str, &'static str)>,
+    variables: Vec<(&'static str, String)>,
     /// Why it cannot run here.
     skip: Option<&'static str>,
 }
@@ -51,8 +51,8 @@ impl Stage {
     }
 
     /// Sets an environment variable for the command.
-    pub fn with_variable(mut self, name: &'static str, value: &'static str) -> Self {
-        self.variables.push((name, value));
+    pub fn with_variable(mut self, name: &'static str, value: &str) -> Self {
+        self.variables.push((name, value.to_owned()));
         self
     }
 
@@ -63,7 +63,7 @@ impl Stage {
         let begun = Instant::now();
         let status = command(&self.program)
             .args(&self.arguments)
-            .envs(self.variables.iter().copied())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .status();
         match status {
             Ok(status) if status.success() => Outcome::Passed(begun.elapsed()),

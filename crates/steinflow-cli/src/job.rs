@@ -37,6 +37,8 @@ pub struct Job<'a> {
     pub out: PathBuf,
     /// Replace what an earlier run has left there.
     pub force: bool,
+    /// Whether that was this very run.
+    pub is_resumed: bool,
     pub start: Start,
     pub output: &'a OutputArguments,
 }
@@ -87,13 +89,16 @@ impl Job<'_> {
             announce_solve(config)?;
         }
         unfinished = claim()?;
-        let folder = RunFolder::create(&self.out, self.force)?;
+        let mut folder = RunFolder::create(&self.out, self.force)?;
+        if self.is_resumed {
+            folder = folder.replacing_leftovers();
+        }
         let every = self.output.checkpoint_every.unwrap_or_default();
         writer = Writer::new(&unfinished, every, text, inputs(config));
+        unfinished.write("config.toml", writer.config.as_bytes())?;
         if checkpoint.is_none() {
             unfinished.forget_checkpoints()?;
         }
-        unfinished.write("config.toml", writer.config.as_bytes())?;
         if let Some(checkpoint) = checkpoint {
             // From here on the run can be taken up from this folder alone.
             writer.write(&record, checkpoint);

@@ -9,6 +9,8 @@ mod curvature;
 mod data;
 mod error;
 mod files;
+#[cfg(test)]
+mod fuzz;
 mod grid;
 mod job;
 mod memory;
@@ -32,6 +34,13 @@ use args::{Arguments, Command};
 use error::Error;
 
 fn main() -> ExitCode {
+    // What a decoder panics about is reported as the damaged file that it is.
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !steinflow_io::is_decoding() {
+            usual(info);
+        }
+    }));
     let arguments = Arguments::parse();
     let done = match arguments.command.unwrap_or_default() {
         Command::Sample(arguments) => sample::command(&arguments),

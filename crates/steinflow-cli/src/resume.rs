@@ -48,7 +48,7 @@ pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
     let (start, output) = (Start::From(found.file), &arguments.output);
     match &arguments.branch {
         None => {
-            let job = Job { config, out: run, force: true, start, output };
+            let job = Job { config, out: run, force: true, is_resumed: true, start, output };
             job.run(|| Ok(unfinished))
         }
         Some(branch) => {
@@ -56,7 +56,8 @@ pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
             if Unfinished::exists(branch) {
                 return Err(Error::Unfinished { run: branch.clone() });
             }
-            let job = Job { config, out: branch.clone(), force: false, start, output };
+            let out = branch.clone();
+            let job = Job { config, out, force: false, is_resumed: false, start, output };
             job.run(|| Ok(Unfinished::open(branch)?))
         }
     }
@@ -70,14 +71,15 @@ fn begin_again(
 ) -> Result<ExitCode> {
     let path = unfinished.path().join("config.toml");
     if !path.is_file() || arguments.branch.is_some() {
-        let found = "it has no checkpoint; begin again with `steinflow sample`".to_owned();
+        let found = "it had not begun; give its `steinflow sample` again".to_owned();
         return Err(Error::NothingToResume { run, found });
     }
     let mut config = Config::resolve(Settings::read(&path)?)?;
     apply(arguments, &mut config)?;
     eprintln!("there is no checkpoint that can be used: beginning with the first step");
     let output = &arguments.output;
-    let job = Job { config, out: run, force: true, start: Start::Afresh, output };
+    let start = Start::Afresh;
+    let job = Job { config, out: run, force: true, is_resumed: true, start, output };
     job.run(|| Ok(unfinished))
 }
 

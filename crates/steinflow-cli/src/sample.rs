@@ -29,6 +29,7 @@ pub fn command(arguments: &SampleArguments) -> Result<ExitCode> {
         config,
         out: out.clone(),
         force: arguments.force,
+        is_resumed: false,
         start: Start::Afresh,
         output: &arguments.output,
     };

@@ -289,3 +289,15 @@ fn damaged_runs() {
     }
     desk.succeed("predict run --data good.csv --out p.csv");
 }
+
+#[test]
+fn particles_that_make_the_decoder_panic_are_called_damaged() {
+    let desk = Desk::new();
+    desk.succeed("sample bnn --hidden 2 -n 2 --steps 2 -q --out run");
+    let bad = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fuzz/corpus/parquet/makes-the-decoder-panic.parquet"
+    );
+    std::fs::copy(bad, desk.path("run/particles.parquet")).unwrap();
+    desk.fail("predict run --data penguins", 1, &["particles.parquet", "damaged"]);
+}

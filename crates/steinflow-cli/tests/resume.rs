@@ -254,7 +254,7 @@ fn requests_that_cannot_be_met_are_told_so() {
     let desk = Desk::new();
     desk.fail("resume nowhere", 2, &["nowhere", "nothing is there"]);
     desk.write("file", "");
-    desk.fail("resume file", 2, &["no checkpoint"]);
+    desk.fail("resume file", 2, &["had not begun"]);
     desk.succeed("sample banana -q --steps 5 --checkpoint-every never --out never");
     assert!(!desk.path("never/checkpoint").exists());
     desk.fail("resume never --steps 9", 2, &["missing or damaged"]);

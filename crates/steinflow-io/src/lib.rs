@@ -34,6 +34,6 @@ pub use error::{Error, Result};
 pub use journal::Journal;
 pub use json::write_json;
 pub use run_folder::{RunFolder, is_finished_run};
-pub use table::{Column, Values, read_parquet, write_parquet};
+pub use table::{Column, Values, is_decoding, read_parquet, write_parquet};
 pub use unfinished::Unfinished;
 pub use whole_file::WholeFile;

@@ -30,6 +30,8 @@ pub struct RunFolder {
     created_parents: Vec<PathBuf>,
     /// Whether `partial` must stay when this value is dropped.
     keep: bool,
+    /// Whether complete folders that earlier processes could not put in place may go at the commit.
+    replaces_leftovers: bool,
 }
 
 impl RunFolder {
@@ -58,6 +60,7 @@ impl RunFolder {
             files: BTreeSet::new(),
             created_parents: missing_ancestors(&parent),
             keep: true,
+            replaces_leftovers: false,
         };
         // From here on a failure drops `folder`, which takes back the parents made so far.
         fs::create_dir_all(&parent).map_err(Error::io("create folder", &parent))?;
@@ -65,6 +68,13 @@ impl RunFolder {
         folder.partial = create_unique(&parent, &format!(".{name}.partial"))?;
         folder.keep = false;
         Ok(folder)
+    }
+
+    /// Says that this is the same run as one that was killed before it was in its place: what that one
+    /// has left is not needed once this one is.
+    pub fn replacing_leftovers(mut self) -> Self {
+        self.replaces_leftovers = true;
+        self
     }
 
     /// Where the folder will be after [`commit`](Self::commit).
@@ -126,6 +136,9 @@ impl RunFolder {
         // A process that was killed between the two moves has left what it replaced.
         let name = self.target.file_name().unwrap_or_default().to_string_lossy();
         remove_stale(parent, &format!(".{name}.old-"), true);
+        if self.replaces_leftovers {
+            remove_stale(parent, &format!(".{name}.partial-"), true);
+        }
         self.created_parents.clear();
         Ok(self.target.clone())
     }

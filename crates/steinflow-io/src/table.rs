@@ -1,5 +1,6 @@
 //! Tables of numbers in Parquet files whose bytes depend on their content alone.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
@@ -156,6 +157,16 @@ fn write_values(
     }
 }
 
+thread_local! {
+    static DECODING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is inside [`read_parquet`]: a panic there becomes an error, so that a program's
+/// panic hook need not speak of it.
+pub fn is_decoding() -> bool {
+    DECODING.get()
+}
+
 /// Reads a table of numbers, whether written here or by another tool.
 ///
 /// Missing entries of a float column become NaN. Text, dates, nested columns, negative integers and
@@ -165,9 +176,11 @@ pub fn read_parquet(path: impl AsRef<Path>) -> Result<Vec<Column>> {
     let file = File::open(path).map_err(Error::io("open", path))?;
     let unreadable = |reason: String| Error::Unreadable { path: path.to_path_buf(), reason };
     // The decoder answers most damage with an error, but some with a panic of its own.
-    let columns = catch_unwind(AssertUnwindSafe(|| read_columns(file)))
-        .unwrap_or_else(|_| Err("its bytes are damaged".into()))
-        .map_err(unreadable)?;
+    DECODING.set(true);
+    let columns = catch_unwind(AssertUnwindSafe(|| read_columns(file)));
+    DECODING.set(false);
+    let columns =
+        columns.unwrap_or_else(|_| Err("its bytes are damaged".into())).map_err(unreadable)?;
     check_table(&columns).map_err(|error| unreadable(error.to_string()))?;
     Ok(columns)
 }

@@ -10,7 +10,7 @@
 //! | [`kernel`] | radial kernels, what they see, bandwidth rules |
 //! | [`field`] | the velocity of every particle, or drift and noise |
 //! | [`integrator`] | Euler, symmetric splitting, Adagrad/RMSprop/Adam, step sizes |
-//! | [`run`] | the loop: builder, observers, stop rules |
+//! | [`run`] | the loop: builder, observers, stop rules, checkpoints |
 //! | [`method`] | the catalogue of samplers that have a name |
 //! | [`diagnostics`] | how far particles are from what they should be |
 //! | [`testing`] | laws that any dynamics, kernel or target can be checked with |

@@ -114,9 +114,9 @@ pub fn ordeal(
 
 /// Does what a user would do after a crash.
 fn go_on(bench: &Bench, command: &str) -> Result<()> {
-    let has_begun = bench.path("cut").exists() || bench.path("cut.unfinished").exists();
+    let has_begun = bench.path("cut").exists() || bench.path("cut.unfinished/config.toml").exists();
     if !has_begun {
-        // Killed before there was a folder to see.
+        // Killed before it had written anything: `resume` says so.
         bench.succeed(command)?;
     } else if is_complete(bench) {
         // Killed after the last thing that matters: there is nothing more to do, and it says so.

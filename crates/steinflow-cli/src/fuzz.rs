@@ -1,0 +1,72 @@
+//! Configs and records of networks may be anything.
+
+#[path = "../../../fuzz/fuzz.rs"]
+mod harness;
+
+use std::path::Path;
+
+use harness::{fuzz, scratch};
+
+use crate::config::Config;
+use crate::network::Record;
+use crate::settings::Settings;
+
+#[test]
+fn configs() {
+    let words = [
+        "=",
+        "\n",
+        "'",
+        "[[phase]]",
+        "[",
+        "]",
+        "-1",
+        "0",
+        "nan",
+        "inf",
+        "1e999",
+        "99999999999999999999",
+        "model = ",
+        "method = ",
+        "'svgd'",
+        "'spos'",
+        "'third-order-stein'",
+        "'banana'",
+        "'funnel'",
+        "steps = ",
+        "bandwidth = ",
+        "kernel-on = 'theta'",
+        "hidden = []",
+        "true",
+        "\\u0000",
+        "#",
+    ];
+    fuzz("config", &words, |bytes| {
+        let Ok(text) = std::str::from_utf8(bytes) else { return false };
+        let Ok(settings) = Settings::parse(Path::new("config.toml"), text) else { return false };
+        // What is large is slow to build, and its limits have tests of their own.
+        let is_small = |count: Option<usize>| count.is_none_or(|count| count <= 40);
+        let small_net =
+            settings.hidden.iter().all(|&units| units <= 20) && settings.hidden.len() < 5;
+        if !(is_small(settings.dim) && is_small(settings.cells) && small_net) {
+            return false;
+        }
+        Config::resolve(settings).is_ok_and(|config| {
+            let again = config.to_toml().unwrap();
+            let again = Settings::parse(Path::new("config.toml"), &again).unwrap();
+            // A config that was accepted is one that reads back as itself.
+            Config::resolve(again).is_ok_and(|again| again == config)
+        })
+    });
+}
+
+#[test]
+fn records() {
+    let folder = scratch();
+    let words = ["{", "}", "[", "1e999", "null", "-1", "\"mean\":", "\"fixed\":", "\"sd\": 0", ","];
+    fuzz("record", &words, |bytes| {
+        std::fs::write(folder.path().join(Record::FILE), bytes).unwrap();
+        Record::read(folder.path())
+            .is_ok_and(|record| !record.standardisation().target_name.is_empty())
+    });
+}

@@ -1,0 +1,32 @@
+//! What is read from files may be anything: CSV tables, files of splits.
+
+#[path = "../../../fuzz/fuzz.rs"]
+mod fuzz;
+
+use fuzz::{fuzz, scratch};
+use steinflow_models::data::{Split, Table};
+
+#[test]
+fn tables() {
+    let words =
+        [",", "\n", "\r\n", "\"", "\"\"", "NaN", "inf", "1e999", "-", "x", "\u{feff}", "\0", ";"];
+    fuzz("table", &words, |bytes| {
+        let table = Table::from_reader(bytes, "table.csv");
+        table.is_ok_and(|table| {
+            let lines = (0..table.values().rows()).map(|row| table.line(row)).max();
+            lines.is_some()
+                && table.position(None).is_ok_and(|column| table.scaling(column).is_ok())
+        })
+    });
+}
+
+#[test]
+fn splits() {
+    let folder = scratch();
+    let path = folder.path().join("splits");
+    let words = [" ", "\n", "\t", "-1", "99999999999999999999", "x", "\0", "10"];
+    fuzz("splits", &words, |bytes| {
+        std::fs::write(&path, bytes).unwrap();
+        (0..3).any(|index| Split::from_file(&path, 10, index).is_ok())
+    });
+}
