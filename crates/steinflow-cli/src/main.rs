@@ -3,7 +3,6 @@
 mod args;
 mod catalogues;
 mod config;
-mod curvature;
 mod data;
 mod error;
 mod files;
