@@ -446,12 +446,11 @@ impl<T: Real> Progress<'_, T> {
         /// Enough to go from 1 to 1e-12; if that does not help, the step size is not the trouble.
         const MOST_SHRINKS: u32 = 40;
         match policy {
-            NonFinitePolicy::Stop => {}
             NonFinitePolicy::Freeze => self.rewind.keep_last(self.past(integrator)),
             NonFinitePolicy::Shrink if self.rewind.is_due(self.step) => {
                 self.rewind.keep(self.past(integrator));
             }
-            NonFinitePolicy::Shrink => {}
+            NonFinitePolicy::Stop | NonFinitePolicy::Shrink => {}
         }
         loop {
             let dt = scheduled * self.factor;

@@ -137,7 +137,8 @@ impl<T: Real> Integrator<T> for Adaptive<T> {
             self.averages = Averages::default();
             return Ok(());
         };
-        if !averages.len().is_multiple_of(2) || !(steps >= 1.0 && steps <= f64::from(i32::MAX)) {
+        let counted = steps >= 1.0 && steps <= f64::from(i32::MAX);
+        if !averages.len().is_multiple_of(2) || !counted {
             return Err(Error::ForeignState { whose: "the integrator" });
         }
         let (mean, square) = averages.split_at(averages.len() / 2);
