@@ -160,6 +160,25 @@ pub enum Error {
         reason: String,
     },
 
+    /// A checkpoint whose bytes are not those that were written.
+    #[error("the checkpoint `{}` cannot be used: it {reason}", .path.display())]
+    CheckpointDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong; completes "it …".
+        reason: String,
+    },
+
+    /// Another process is at work on the run.
+    #[error(
+        "another process is writing the run `{}`: wait for it, or choose another --out",
+        .path.display()
+    )]
+    RunInUse {
+        /// The run's folder.
+        path: PathBuf,
+    },
+
     /// An argument of a plot that does not fit the others.
     #[error("cannot draw the plot: {what} is {found}, expected {expected}")]
     Plot {
@@ -187,6 +206,7 @@ impl Error {
             | Self::BadPath { .. }
             | Self::Table { .. }
             | Self::JournalInUse { .. }
+            | Self::RunInUse { .. }
             | Self::OtherJournal { .. }
             | Self::Plot { .. } => true,
             Self::File { source, .. } => source.is_usage(),

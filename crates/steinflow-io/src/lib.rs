@@ -19,17 +19,21 @@
 //! ```
 
 pub mod animation;
+mod checkpoint;
 mod error;
 mod journal;
 mod json;
 pub mod plot;
 mod run_folder;
 mod table;
+mod unfinished;
 mod whole_file;
 
+pub use checkpoint::{CheckpointFile, Collected, SavedRun, write_checkpoint};
 pub use error::{Error, Result};
 pub use journal::Journal;
 pub use json::write_json;
 pub use run_folder::{RunFolder, is_finished_run};
 pub use table::{Column, Values, read_parquet, write_parquet};
+pub use unfinished::Unfinished;
 pub use whole_file::WholeFile;

@@ -301,7 +301,7 @@ fn create_unique(parent: &Path, prefix: &str) -> Result<PathBuf> {
 }
 
 /// The folder that holds `path`; `.` where the path is a bare name.
-fn parent_of(path: &Path) -> &Path {
+pub(crate) fn parent_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -309,7 +309,7 @@ fn parent_of(path: &Path) -> &Path {
 }
 
 /// The ancestors of a folder (and itself) that do not exist yet, outermost first.
-fn missing_ancestors(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn missing_ancestors(folder: &Path) -> Vec<PathBuf> {
     let mut missing: Vec<PathBuf> = folder
         .ancestors()
         .take_while(|path| !path.as_os_str().is_empty() && path.symlink_metadata().is_err())
@@ -320,7 +320,7 @@ fn missing_ancestors(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Makes renames inside a folder durable, where the system lets a folder be opened.
-fn sync_folder(folder: &Path) {
+pub(crate) fn sync_folder(folder: &Path) {
     if cfg!(unix) {
         // Some network file systems refuse this; the files themselves are already on the disk.
         let _ = File::open(folder).and_then(|handle| handle.sync_all());

@@ -49,20 +49,49 @@ impl RootMeanSquare {
     }
 }
 
+/// What a preconditioner has learnt, enough for another one to go on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learnt {
+    /// Σ decayᵏ · mean (∇log π)², not yet divided by Σ decayᵏ.
+    pub moments: Vec<f64>,
+    /// Σ decayᵏ.
+    pub weight: f64,
+    /// How many gradients it has learnt from.
+    pub seen: u64,
+}
+
+impl Learnt {
+    /// Whether this can be of `dim` coordinates.
+    pub(crate) fn fits(&self, dim: usize) -> bool {
+        let numbers = self.moments.iter().chain([&self.weight]);
+        self.moments.len() == dim
+            && numbers.into_iter().all(|x| *x >= 0.0)
+            && (self.seen == 0 || self.weight > 0.0)
+    }
+}
+
 /// A rule and what it has learnt.
 #[derive(Clone, Debug)]
 pub(crate) struct Preconditioner<T> {
     rule: RootMeanSquare,
-    /// Σ decayᵏ · mean (∇log π)², not yet divided by Σ decayᵏ.
-    moments: Vec<f64>,
-    weight: f64,
-    seen: u64,
+    learnt: Learnt,
     scale: Vec<T>,
 }
 
 impl<T: Real> Preconditioner<T> {
     pub(crate) fn new(rule: RootMeanSquare, dim: usize) -> Self {
-        Self { rule, moments: vec![0.0; dim], weight: 0.0, seen: 0, scale: vec![T::one(); dim] }
+        let learnt = Learnt { moments: vec![0.0; dim], weight: 0.0, seen: 0 };
+        Self { rule, learnt, scale: vec![T::one(); dim] }
+    }
+
+    pub(crate) fn learnt(&self) -> Learnt {
+        self.learnt.clone()
+    }
+
+    /// Goes on from what was learnt before.
+    pub(crate) fn recall(&mut self, learnt: &Learnt) {
+        self.learnt.clone_from(learnt);
+        self.set_scale();
     }
 
     /// s.
@@ -72,22 +101,32 @@ impl<T: Real> Preconditioner<T> {
 
     /// Takes the scores of all particles into account.
     pub(crate) fn learn(&mut self, score: &Matrix<T>) {
-        if self.rule.hold_after.is_some_and(|most| self.seen >= most) {
+        let Learnt { moments, weight, seen } = &mut self.learnt;
+        if self.rule.hold_after.is_some_and(|most| *seen >= most) {
             return;
         }
-        self.seen += 1;
+        *seen += 1;
         let (decay, share) = (self.rule.decay, 1.0 / score.rows() as f64);
-        self.weight = decay * self.weight + 1.0;
-        for moment in &mut self.moments {
+        *weight = decay * *weight + 1.0;
+        for moment in moments.iter_mut() {
             *moment *= decay;
         }
         for i in 0..score.rows() {
-            for (moment, s) in self.moments.iter_mut().zip(score.row(i)) {
+            for (moment, s) in moments.iter_mut().zip(score.row(i)) {
                 *moment += share * s.as_f64() * s.as_f64();
             }
         }
-        for (scale, moment) in self.scale.iter_mut().zip(&self.moments) {
-            *scale = T::of(((moment / self.weight).sqrt() + self.rule.floor).sqrt().recip());
+        self.set_scale();
+    }
+
+    fn set_scale(&mut self) {
+        let Learnt { moments, weight, seen } = &self.learnt;
+        for (scale, moment) in self.scale.iter_mut().zip(moments) {
+            *scale = if *seen == 0 {
+                T::one()
+            } else {
+                T::of(((moment / weight).sqrt() + self.rule.floor).sqrt().recip())
+            };
         }
     }
 }

@@ -1,17 +1,24 @@
 //! The loop: phases of steps, observers, stop rules, interrupts, and what to do with a NaN.
 
+mod checkpoint;
 mod collect;
 mod observer;
+mod progress;
 mod rewind;
+mod start;
 mod trace;
 
+pub use checkpoint::{Checkpoint, Past};
 pub use collect::Samples;
 pub use observer::{Observer, Snapshot};
 pub use trace::{Trace, TraceRow};
 
-use rewind::{Past, Rewind};
+pub use crate::precondition::Learnt;
+pub use crate::system::Saved;
 
-use std::ops::ControlFlow;
+use progress::{Position, Progress};
+use start::Start;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,7 +27,6 @@ use crate::dynamics::{Dynamics, Structure};
 use crate::field::Field;
 use crate::integrator::{Integrator, StepSize};
 use crate::precondition::RootMeanSquare;
-use crate::random::{Purpose, fill_standard_normal, stream};
 use crate::system::{System, check_batch_size};
 use crate::{Error, LogDensity, Matrix, Real, Result};
 
@@ -84,8 +90,10 @@ pub struct Outcome<T> {
     pub frozen: Vec<usize>,
     /// How often the step size was halved.
     pub shrinks: u32,
-    /// Wall-clock time.
+    /// Wall-clock time, over all processes that worked on the run.
     pub elapsed: Duration,
+    /// Where the run is: hand it to [`Sampler::resume_from`] for more steps.
+    pub checkpoint: Checkpoint<T>,
 }
 
 impl<T: Real> Outcome<T> {
@@ -106,12 +114,6 @@ struct Phase<T> {
     integrator: Box<dyn Integrator<T>>,
     steps: u64,
     step_size: StepSize,
-}
-
-/// Where the particles begin.
-enum Start<T> {
-    Normal { count: usize, mean: Vec<f64>, sd: f64 },
-    At(Matrix<T>),
 }
 
 /// Builds and runs a sampler.
@@ -194,6 +196,39 @@ impl<'a, T: Real> Sampler<'a, T> {
         self
     }
 
+    /// Goes on where another run was: with the same target, dynamics, field, seed and settings, to
+    /// the same bits as that run would have.
+    ///
+    /// The phases are those of the whole run, the steps already taken included; a phase that is
+    /// longer than it was, or one more, continues a run that has ended. Observers see the steps that
+    /// are new.
+    ///
+    /// ```
+    /// use steinflow::dynamics::Langevin;
+    /// use steinflow::field::Stein;
+    /// use steinflow::integrator::{Euler, StepSize};
+    /// use steinflow::kernel::Kernel;
+    /// use steinflow::target::PerParticle;
+    /// use steinflow::Sampler;
+    ///
+    /// let gaussian = PerParticle::new(1, |theta: &[f64], score: &mut [f64]| {
+    ///     score[0] = -theta[0];
+    ///     -0.5 * theta[0].powi(2)
+    /// });
+    /// let sampler = |steps| {
+    ///     Sampler::new(&gaussian, Langevin::new(), Stein::new(Kernel::default()))
+    ///         .phase(Euler, steps, StepSize::Constant(0.1))
+    /// };
+    /// let half = sampler(50).run()?;
+    /// let resumed = sampler(100).resume_from(half.checkpoint).run()?;
+    /// assert_eq!(resumed.state, sampler(100).run()?.state);
+    /// # Ok::<(), steinflow::Error>(())
+    /// ```
+    pub fn resume_from(mut self, checkpoint: Checkpoint<T>) -> Self {
+        self.start = Start::Checkpoint(Box::new(checkpoint));
+        self
+    }
+
     /// Adds a phase of `steps` steps; phases follow one another.
     pub fn phase(
         mut self,
@@ -241,7 +276,8 @@ impl<'a, T: Real> Sampler<'a, T> {
         self
     }
 
-    /// Ends the run after this much wall-clock time. The result then depends on the machine.
+    /// Ends the run after this much wall-clock time, that before a checkpoint included. The result
+    /// then depends on the machine.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
         self
@@ -266,6 +302,9 @@ impl<'a, T: Real> Sampler<'a, T> {
         structure.validate()?;
         let particles = self.start.check(dim)?;
         self.field.validate(structure.blocks(), particles)?;
+        if let Start::Checkpoint(checkpoint) = &self.start {
+            checkpoint.check(dim, structure.blocks(), self.total_steps())?;
+        }
         if let Some(size) = self.batch_size {
             check_batch_size(size, self.target.data_rows())?;
         }
@@ -300,11 +339,16 @@ impl<'a, T: Real> Sampler<'a, T> {
         }
     }
 
+    /// The steps of all phases.
+    fn total_steps(&self) -> u64 {
+        self.phases.iter().fold(0, |total, phase| total.saturating_add(phase.steps))
+    }
+
     /// Runs all phases, or until a stop rule.
     pub fn run(self) -> Result<Outcome<T>> {
         self.check()?;
-        let begun = Instant::now();
-        let theta = self.start.particles(self.seed);
+        let (begun, total_steps) = (Instant::now(), self.total_steps());
+        let (theta, checkpoint) = self.start.particles(self.seed);
         let mut system = System::new(self.target, self.dynamics, self.field, &theta, self.seed)?;
         if let Some(size) = self.batch_size {
             system = system.with_minibatches(size)?;
@@ -312,214 +356,81 @@ impl<'a, T: Real> Sampler<'a, T> {
         if let Some(rule) = self.preconditioner {
             system = system.with_preconditioner(rule)?;
         }
-
-        let mut run = Progress {
-            system,
-            observers: self.observers,
-            total: self.phases.iter().fold(0, |total, phase| total.saturating_add(phase.steps)),
-            phase: 0,
-            step: 0,
-            time: 0.0,
-            factor: 1.0,
-            shrinks: 0,
-            rewind: Rewind::default(),
-            begun,
+        let mut phases = self.phases;
+        let at = Position::start(system, self.policy, begun);
+        let mut run = Progress { at, observers: self.observers, total_steps };
+        let mut ended = None;
+        // Steps into the phase where the run goes on; those before it are done.
+        let (first, done) = if let Some(checkpoint) = checkpoint {
+            let place = place(&phases, checkpoint.step);
+            if let Some(phase) = phases.get_mut(checkpoint.phase) {
+                phase.integrator.recall(&checkpoint.integrator)?;
+            }
+            run.at.take_up(*checkpoint)?;
+            // The process may have died between the step that came to rest and the end.
+            if run.at.step > 0 && self.tolerance.is_some_and(|t| run.at.is_at_rest(t)) {
+                ended = Some(Ended::AtRest);
+            }
+            place
+        } else {
+            let step_size = phases.first().map_or(0.0, |p| p.step_size.at(0, p.steps));
+            run.at.system.begin_step(0, step_size);
+            run.at.system.evaluate_target()?;
+            ended = run.show(None, None)?;
+            (0, 0)
         };
-        run.system.begin_step(0, self.phases.first().map_or(0.0, |p| p.step_size.at(0, p.steps)));
-        run.system.evaluate_target()?;
-        let mut ended = run.show(None)?;
-        'phases: for (index, mut phase) in self.phases.into_iter().enumerate() {
-            for k in 0..phase.steps {
+        'phases: for (index, phase) in phases.iter_mut().enumerate().skip(first) {
+            for k in if index == first { done } else { 0 }..phase.steps {
                 if self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
                     ended = Some(Ended::Interrupted);
-                } else if self.budget.is_some_and(|budget| begun.elapsed() >= budget) {
+                } else if self.budget.is_some_and(|budget| run.at.elapsed() >= budget) {
                     ended = ended.or(Some(Ended::OutOfTime));
                 }
                 if ended.is_some() {
                     break 'phases;
                 }
-                run.phase = index;
-                run.step(&mut *phase.integrator, phase.step_size.at(k, phase.steps), self.policy)?;
-                if self.resample_every.is_some_and(|every| run.step.is_multiple_of(every)) {
-                    run.system.resample_auxiliaries(run.step);
+                run.at.phase = index;
+                run.at.step(&mut *phase.integrator, phase.step_size.at(k, phase.steps))?;
+                if self.resample_every.is_some_and(|every| run.at.step.is_multiple_of(every)) {
+                    run.at.system.resample_auxiliaries(run.at.step);
                 }
-                ended = run.show(Some(run.system.velocity_norm()))?;
-                if ended.is_none()
-                    && self.tolerance.is_some_and(|t| run.system.velocity_norm() <= t)
-                {
+                let velocity_norm = run.at.system.velocity_norm();
+                ended = run.show(Some(velocity_norm), Some(&*phase.integrator))?;
+                if ended.is_none() && self.tolerance.is_some_and(|t| run.at.is_at_rest(t)) {
                     ended = Some(Ended::AtRest);
                 }
             }
         }
-        run.system.evaluate_full_target()?;
-        let (gradients, frozen) = (run.system.gradients(), run.system.frozen());
-        let (state, log_density, structure) = run.system.into_state();
+        let integrator = phases.get(run.at.phase).map(|phase| &*phase.integrator);
+        let mut checkpoint = run.at.checkpoint(integrator);
+        run.at.system.evaluate_full_target()?;
+        checkpoint.elapsed = run.at.elapsed();
+        let gradients = run.at.system.gradients();
+        let (state, log_density, structure) = run.at.system.into_state();
         Ok(Outcome {
             state,
             log_density,
             structure,
             ended: ended.unwrap_or(Ended::Finished),
-            steps: run.step,
+            steps: checkpoint.step,
             gradients,
-            frozen,
-            shrinks: run.shrinks,
-            elapsed: begun.elapsed(),
+            frozen: checkpoint.frozen.clone(),
+            shrinks: checkpoint.shrinks,
+            elapsed: checkpoint.elapsed,
+            checkpoint,
         })
     }
 }
 
-impl<T: Real> Start<T> {
-    /// Checks the start against the target's dimension; returns the number of particles.
-    fn check(&self, dim: usize) -> Result<usize> {
-        /// A handful of matrices of this size fill 20 GiB; nobody means to ask for more.
-        const MOST_NUMBERS: usize = 1 << 28;
-        let (count, found) = match self {
-            Self::At(theta) => (theta.rows(), theta.cols()),
-            Self::Normal { count, mean, .. } => (*count, mean.len()),
-        };
-        if found != dim {
-            return Err(Error::Shape {
-                what: "the start",
-                found: format!("{found} coordinates"),
-                expected: format!("{dim}, the target's dimension"),
-            });
+/// The phase that the step after `steps` steps is in, and how many of its steps are done. After the
+/// last step of all: the last phase, with all of its steps done.
+fn place<T>(phases: &[Phase<T>], steps: u64) -> (usize, u64) {
+    let mut before = 0;
+    for (index, phase) in phases.iter().enumerate() {
+        if steps - before < phase.steps || index + 1 == phases.len() {
+            return (index, steps - before);
         }
-        if count == 0 {
-            return Err(Error::setting("number of particles", 0, "take 2 or more"));
-        }
-        if count.checked_mul(dim.max(1)).is_none_or(|numbers| numbers > MOST_NUMBERS) {
-            let remedy = format!("{dim} coordinates allow at most {}", MOST_NUMBERS / dim.max(1));
-            return Err(Error::setting("number of particles", count, remedy));
-        }
-        if let Self::Normal { mean, sd, .. } = self {
-            if !(*sd >= 0.0) || !sd.is_finite() {
-                let remedy = "it must be finite, zero or more";
-                return Err(Error::setting("spread of the start", sd, remedy));
-            }
-            if let Some(mean) = mean.iter().find(|mean| !mean.is_finite()) {
-                return Err(Error::setting("mean of the start", mean, "it must be finite"));
-            }
-        }
-        Ok(count)
+        before += phase.steps;
     }
-
-    fn particles(self, seed: u64) -> Matrix<T> {
-        let (count, mean, sd) = match self {
-            Self::At(theta) => return theta,
-            Self::Normal { count, mean, sd } => (count, mean, sd),
-        };
-        let mut theta = Matrix::zeros(count, mean.len());
-        for i in 0..count {
-            fill_standard_normal(&mut stream(seed, Purpose::Start, 0, i as u64), theta.row_mut(i));
-            for (x, &mean) in theta.row_mut(i).iter_mut().zip(&mean) {
-                *x = T::of(mean) + T::of(sd) * *x;
-            }
-        }
-        theta
-    }
-}
-
-/// A run between two steps.
-struct Progress<'a, T: Real> {
-    system: System<'a, T>,
-    observers: Vec<Box<dyn Observer<T> + 'a>>,
-    total: u64,
-    phase: usize,
-    step: u64,
-    time: f64,
-    /// What shrinking has left of the scheduled step size.
-    factor: f64,
-    shrinks: u32,
-    rewind: Rewind<T>,
-    begun: Instant,
-}
-
-impl<T: Real> Progress<'_, T> {
-    /// One step, which ends with the target evaluated where the particles now are: no gradient
-    /// more than the next step needs, and every state that is kept has a finite score.
-    fn step(
-        &mut self,
-        integrator: &mut dyn Integrator<T>,
-        scheduled: f64,
-        policy: NonFinitePolicy,
-    ) -> Result<()> {
-        /// Enough to go from 1 to 1e-12; if that does not help, the step size is not the trouble.
-        const MOST_SHRINKS: u32 = 40;
-        match policy {
-            NonFinitePolicy::Freeze => self.rewind.keep_last(self.past(integrator)),
-            NonFinitePolicy::Shrink if self.rewind.is_due(self.step) => {
-                self.rewind.keep(self.past(integrator));
-            }
-            NonFinitePolicy::Stop | NonFinitePolicy::Shrink => {}
-        }
-        loop {
-            let dt = scheduled * self.factor;
-            self.system.begin_step(self.step, dt);
-            let taken =
-                integrator.step(&mut self.system, dt).and_then(|()| self.system.evaluate_target());
-            match (taken, policy) {
-                (Ok(()), _) => {
-                    self.step += 1;
-                    self.time += dt;
-                    return Ok(());
-                }
-                (Err(Error::NonFinite { particle, .. }), NonFinitePolicy::Freeze)
-                    if self.system.can_freeze(particle) =>
-                {
-                    self.go_back(integrator)?;
-                    self.system.freeze(particle);
-                }
-                (Err(Error::NonFinite { .. }), NonFinitePolicy::Shrink)
-                    if self.shrinks < MOST_SHRINKS =>
-                {
-                    self.go_back(integrator)?;
-                    self.factor *= 0.5;
-                    self.shrinks += 1;
-                }
-                (Err(Error::NonFinite { step, .. }), NonFinitePolicy::Shrink) => {
-                    let (step_size, halvings) = (scheduled, self.shrinks);
-                    return Err(Error::RanAway { step, step_size, halvings });
-                }
-                (Err(error), _) => return Err(error),
-            }
-        }
-    }
-
-    /// All that would be needed to come back here.
-    fn past(&self, integrator: &dyn Integrator<T>) -> Past<T> {
-        let (phase, step) = (self.phase, self.step);
-        Past { step, phase, system: self.system.save(), integrator: integrator.memory() }
-    }
-
-    /// Goes back to the oldest state that is kept. Steps are counted on, so that observers see
-    /// every number once.
-    fn go_back(&mut self, integrator: &mut dyn Integrator<T>) -> Result<()> {
-        let past = self.rewind.back(self.step);
-        self.system.restore(&past.system)?;
-        // What another phase's integrator remembers is of no use to this one.
-        integrator.recall(if past.phase == self.phase { &past.integrator } else { &[] })
-    }
-
-    fn show(&mut self, velocity_norm: Option<f64>) -> Result<Option<Ended>> {
-        let snapshot = Snapshot {
-            step: self.step,
-            total_steps: self.total,
-            time: self.time,
-            step_size: self.system.step_size(),
-            state: self.system.state(),
-            dim: self.system.structure().dim(),
-            log_density: self.system.log_density(),
-            velocity_norm,
-            bandwidths: self.system.bandwidths(),
-            gradients: self.system.gradients(),
-            elapsed: self.begun.elapsed(),
-        };
-        let mut ended = None;
-        for observer in &mut self.observers {
-            if let ControlFlow::Break(()) = observer.observe(&snapshot)? {
-                ended = Some(Ended::Interrupted);
-            }
-        }
-        Ok(ended)
-    }
+    (0, 0)
 }

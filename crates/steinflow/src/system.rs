@@ -7,7 +7,7 @@ mod draws;
 mod rollback;
 
 pub(crate) use draws::check_batch_size;
-pub(crate) use rollback::Saved;
+pub use rollback::Saved;
 
 use rayon::prelude::*;
 
@@ -50,8 +50,7 @@ pub struct System<'a, T: Real> {
 }
 
 /// Where the particles are and what the target says there: all that a step can spoil.
-#[derive(Clone, Debug)]
-pub(crate) struct Configuration<T> {
+struct Configuration<T> {
     state: Matrix<T>,
     log_density: Vec<T>,
     score: Matrix<T>,

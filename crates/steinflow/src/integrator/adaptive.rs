@@ -137,8 +137,8 @@ impl<T: Real> Integrator<T> for Adaptive<T> {
             self.averages = Averages::default();
             return Ok(());
         };
-        let counted = steps >= 1.0 && steps <= f64::from(i32::MAX);
-        if !averages.len().is_multiple_of(2) || !counted {
+        let counted = (1.0..=f64::from(i32::MAX)).contains(&steps);
+        if !(averages.len().is_multiple_of(2) && counted) {
             return Err(Error::ForeignState { whose: "the integrator" });
         }
         let (mean, square) = averages.split_at(averages.len() / 2);

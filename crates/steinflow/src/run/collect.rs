@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::{Observer, Snapshot};
-use crate::{Matrix, Real, Result};
+use crate::{Error, Matrix, Real, Result};
 
 /// Collects θ of every particle at every `every`-th step from step `from` on. Pass
 /// `samples.observer()` to the sampler.
@@ -23,6 +23,25 @@ impl<T: Real> Samples<T> {
     /// Collects at `from`, `from + every`, …
     pub fn new(from: u64, every: u64) -> Self {
         Self { from, every: every.max(1), chains: 0, steps: Vec::new(), values: Vec::new() }
+    }
+
+    /// Goes on with what was collected before a checkpoint: the step of every draw, and all samples
+    /// as [`Samples::theta`] gives them.
+    pub fn resume(
+        from: u64,
+        every: u64,
+        chains: usize,
+        steps: Vec<u64>,
+        theta: Matrix<T>,
+    ) -> Result<Self> {
+        if steps.len().checked_mul(chains) != Some(theta.rows()) {
+            return Err(Error::Shape {
+                what: "the collected samples",
+                found: format!("{} rows", theta.rows()),
+                expected: format!("{} draws of {chains} particles", steps.len()),
+            });
+        }
+        Ok(Self { chains, steps, values: theta.into_vec(), ..Self::new(from, every) })
     }
 
     /// The observer that fills these samples.
@@ -47,6 +66,11 @@ impl<T: Real> Samples<T> {
     /// The step of every draw.
     pub fn steps(&self) -> &[u64] {
         &self.steps
+    }
+
+    /// All samples in row order, as [`Samples::theta`] has them.
+    pub fn values(&self) -> &[T] {
+        &self.values
     }
 
     /// All samples, `(draws · chains) × dim`: draw after draw, and within a draw chain after chain.

@@ -1,8 +1,10 @@
 //! Observers: see every step, record, report, or ask for the end.
 
+use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use super::Checkpoint;
 use crate::{MatRef, Real, Result};
 
 /// The particles after a step.
@@ -30,6 +32,37 @@ pub struct Snapshot<'a, T> {
     pub gradients: u64,
     /// Wall-clock time so far.
     pub elapsed: Duration,
+    pub(super) camera: Camera<'a, T>,
+}
+
+impl<T: Real> Snapshot<'_, T> {
+    /// A copy of all that another process needs to go on from here to the same bits.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use steinflow::run::{Checkpoint, Snapshot};
+    /// let mut kept: Option<Checkpoint<f64>> = None;
+    /// let keep_every_hundredth = |at: &Snapshot<'_, f64>| {
+    ///     if at.step.is_multiple_of(100) {
+    ///         kept = Some(at.checkpoint());
+    ///     }
+    ///     steinflow::Result::Ok(ControlFlow::Continue(()))
+    /// };
+    /// # let _: Box<dyn steinflow::run::Observer<f64>> = Box::new(keep_every_hundredth);
+    /// ```
+    pub fn checkpoint(&self) -> Checkpoint<T> {
+        (self.camera.0)()
+    }
+}
+
+/// Takes checkpoints for those who ask, at no cost for those who do not.
+#[derive(Clone, Copy)]
+pub(super) struct Camera<'a, T>(pub(super) &'a dyn Fn() -> Checkpoint<T>);
+
+impl<T> fmt::Debug for Camera<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Camera")
+    }
 }
 
 /// Sees the start and every step. Closures of the right shape are observers:

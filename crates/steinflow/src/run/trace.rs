@@ -25,7 +25,7 @@ pub struct TraceRow {
 }
 
 /// Records every `every`-th step and the last. Pass `trace.observer()` to the sampler.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     every: u64,
     rows: Vec<TraceRow>,
@@ -37,6 +37,11 @@ impl Trace {
         Self { every: every.max(1), rows: Vec::new() }
     }
 
+    /// Goes on with what was recorded before a checkpoint.
+    pub fn resume(every: u64, rows: Vec<TraceRow>) -> Self {
+        Self { every: every.max(1), rows }
+    }
+
     /// What was recorded.
     pub fn rows(&self) -> &[TraceRow] {
         &self.rows
@@ -46,6 +51,13 @@ impl Trace {
     pub fn observer<T: Real>(&mut self) -> impl Observer<T> + '_ {
         move |at: &Snapshot<'_, T>| {
             let last = at.step == at.total_steps;
+            // What was the last step is not one any more when a run is continued.
+            if let Some(row) = self.rows.last()
+                && row.step < at.step
+                && !row.step.is_multiple_of(self.every)
+            {
+                self.rows.pop();
+            }
             if let Some(velocity_norm) = at.velocity_norm
                 && (at.step.is_multiple_of(self.every) || last)
             {

@@ -1,0 +1,170 @@
+//! Checkpoint files come back to the same bits, and damaged ones are never taken for good.
+
+use std::fs;
+use std::path::Path;
+
+use steinflow::dynamics::Langevin;
+use steinflow::field::ProductSpace;
+use steinflow::integrator::{Euler, StepSize};
+use steinflow::kernel::Kernel;
+use steinflow::precondition::RootMeanSquare;
+use steinflow::run::{NonFinitePolicy, Samples, Trace};
+use steinflow::target::PerParticle;
+use steinflow::{Real, Sampler};
+use steinflow_io::{CheckpointFile, Collected, Error, SavedRun, Unfinished, write_checkpoint};
+
+/// A run with something in every field of its checkpoint.
+fn saved<T: Real>() -> SavedRun<'static, T> {
+    let walled = PerParticle::new(2, |theta: &[T], score: &mut [T]| {
+        let far = theta.iter().any(|x| x.as_f64().abs() > 3.0);
+        score[0] = if far { T::nan() } else { -theta[0] };
+        score[1] = -theta[1];
+        T::of(-0.5 * theta.iter().map(|x| x.as_f64().powi(2)).sum::<f64>())
+    });
+    let (mut trace, mut samples) = (Trace::new(1), Samples::new(1, 2));
+    let outcome = Sampler::new(walled, Langevin::new(), ProductSpace::new(Kernel::default(), 3))
+        .start_normal(5, &[0.5, 0.5], 1.0)
+        .phase(Euler, 7, StepSize::Constant(9.0))
+        .precondition(RootMeanSquare::default())
+        .on_non_finite(NonFinitePolicy::Shrink)
+        .observe(trace.observer())
+        .observe(samples.observer())
+        .run()
+        .unwrap();
+    let checkpoint = outcome.checkpoint;
+    assert!(checkpoint.shrinks > 0 && !checkpoint.past.is_empty());
+    assert!(!checkpoint.particles.field.is_empty());
+    let collected = Collected::from(&samples);
+    SavedRun {
+        config: "model = 'ring'\n# θ\n".to_owned(),
+        inputs: "data.csv 0a1b\n".to_owned(),
+        checkpoint,
+        trace: trace.rows().to_vec().into(),
+        samples: Some(Collected {
+            chains: collected.chains,
+            steps: collected.steps.into_owned().into(),
+            values: collected.values.into_owned().into(),
+        }),
+    }
+}
+
+fn bytes<T: Real>(run: &SavedRun<'_, T>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_checkpoint(run, &mut bytes).unwrap();
+    bytes
+}
+
+fn parse(bytes: Vec<u8>) -> Result<CheckpointFile, Error> {
+    CheckpointFile::parse(Path::new("checkpoint-1"), bytes)
+}
+
+fn comes_back<T: Real>() {
+    let run = saved::<T>();
+    for samples in [run.samples.clone(), None] {
+        let run = SavedRun { samples, ..run.clone() };
+        let file = parse(bytes(&run)).unwrap();
+        assert_eq!((file.config(), file.inputs()), (run.config.as_str(), run.inputs.as_str()));
+        assert_eq!(file.step(), 7);
+        // By way of text, which tells −0 from 0.
+        assert_eq!(format!("{:?}", file.decode::<T>().unwrap()), format!("{run:?}"));
+    }
+}
+
+#[test]
+fn both_precisions_come_back_to_the_same_bits() {
+    comes_back::<f64>();
+    comes_back::<f32>();
+    let error = parse(bytes(&saved::<f32>())).unwrap().decode::<f64>().unwrap_err();
+    assert!(error.to_string().contains("is not in f64"), "{error}");
+}
+
+#[test]
+fn damage_of_any_kind_is_found() {
+    let good = bytes(&saved::<f64>());
+    for length in 0..good.len() {
+        assert!(parse(good[..length].to_vec()).is_err(), "cut to {length}");
+    }
+    for place in 0..good.len() {
+        for bit in [0, 3, 7] {
+            let mut bad = good.clone();
+            bad[place] ^= 1 << bit;
+            assert!(parse(bad).is_err(), "bit {bit} of byte {place}");
+        }
+    }
+    assert!(parse([&good[..], b"\0"].concat()).is_err());
+    let name = b"steinflow checkpoint ".len();
+    let newer = [&good[..name], b"2", &good[name + 1..]].concat();
+    let error = parse(newer).unwrap_err();
+    assert!(error.to_string().contains("version `2`"), "{error}");
+}
+
+#[test]
+fn the_two_newest_are_kept_and_a_damaged_one_is_passed_over() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path().join("runs/a");
+    let folder = Unfinished::open(&place).unwrap();
+    let mut run = saved::<f64>();
+    for step in [5, 10, 100] {
+        run.checkpoint.step = step;
+        folder.write_checkpoint(step, |file| write_checkpoint(&run, file)).unwrap();
+    }
+    let steps: Vec<u64> = folder.checkpoints().into_iter().map(|(step, _)| step).collect();
+    assert_eq!(steps, [100, 10]);
+    let (newest, wrong) = folder.newest();
+    assert_eq!((newest.unwrap().step(), wrong.len()), (100, 0));
+
+    let path = folder.checkpoints()[0].1.clone();
+    let mut bad = fs::read(&path).unwrap();
+    bad[200] ^= 4;
+    fs::write(&path, bad).unwrap();
+    let (newest, wrong) = folder.newest();
+    assert_eq!(newest.unwrap().step(), 10);
+    assert!(wrong[0].to_string().contains("checkpoint-000000000100"), "{}", wrong[0]);
+    assert!(Unfinished::exists(&place));
+    folder.remove();
+    assert!(!Unfinished::exists(&place));
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_failed_write_keeps_what_was_there() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = Unfinished::open(&scratch.path().join("a")).unwrap();
+    let run = saved::<f64>();
+    folder.write_checkpoint(7, |file| write_checkpoint(&run, file)).unwrap();
+    let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+    let error = folder
+        .write_checkpoint(9, |file| {
+            std::io::Write::write_all(file, b"half")?;
+            Err(full())
+        })
+        .unwrap_err();
+    assert!(error.to_string().contains("free some space"), "{error}");
+    assert_eq!(folder.newest().0.unwrap().step(), 7);
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
+    assert_eq!(names.len(), 2, "the lock and the checkpoint: {names:?}");
+}
+
+#[test]
+fn a_run_has_one_writer_at_a_time() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path().join("new/a");
+    let first = Unfinished::open(&place).unwrap();
+    let error = Unfinished::open(&place).unwrap_err();
+    assert!(matches!(error, Error::RunInUse { .. }) && error.is_usage(), "{error}");
+    drop(first);
+    // Without a checkpoint nothing is worth keeping.
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    drop(Unfinished::open(&place).unwrap());
+
+    let first = Unfinished::open(&place).unwrap();
+    first.write_checkpoint(1, |file| write_checkpoint(&saved::<f64>(), file)).unwrap();
+    drop(first);
+    assert!(Unfinished::exists(&place));
+    let again = Unfinished::open(&place).unwrap();
+    // What somebody else has put there stays.
+    fs::write(again.path().join("notes.txt"), b"mine").unwrap();
+    let path = again.path().to_owned();
+    again.remove();
+    assert_eq!(fs::read_dir(path).unwrap().count(), 1);
+}

@@ -1,0 +1,194 @@
+//! A run between two steps, and the step itself.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::observer::Camera;
+use super::rewind::Rewind;
+use super::{Checkpoint, Ended, NonFinitePolicy, Observer, Past, Snapshot};
+use crate::integrator::Integrator;
+use crate::system::System;
+use crate::{Error, Real, Result};
+
+/// Where a run is.
+pub(super) struct Position<'a, T: Real> {
+    pub(super) system: System<'a, T>,
+    pub(super) phase: usize,
+    pub(super) step: u64,
+    time: f64,
+    /// What shrinking has left of the scheduled step size.
+    factor: f64,
+    shrinks: u32,
+    rewind: Rewind<T>,
+    policy: NonFinitePolicy,
+    begun: Instant,
+    /// Wall-clock time of the processes that worked on this run before.
+    earlier: Duration,
+}
+
+/// A run and those who watch it.
+pub(super) struct Progress<'a, T: Real> {
+    pub(super) at: Position<'a, T>,
+    pub(super) observers: Vec<Box<dyn Observer<T> + 'a>>,
+    pub(super) total_steps: u64,
+}
+
+impl<'a, T: Real> Position<'a, T> {
+    /// Before the first step.
+    pub(super) fn start(system: System<'a, T>, policy: NonFinitePolicy, begun: Instant) -> Self {
+        Self {
+            system,
+            phase: 0,
+            step: 0,
+            time: 0.0,
+            factor: 1.0,
+            shrinks: 0,
+            rewind: Rewind::default(),
+            policy,
+            begun,
+            earlier: Duration::ZERO,
+        }
+    }
+
+    /// Goes to where a checkpoint was taken.
+    pub(super) fn take_up(&mut self, checkpoint: Checkpoint<T>) -> Result<()> {
+        self.system.restore(&checkpoint.particles)?;
+        let Checkpoint { gradients, frozen, squared_speeds, .. } = &checkpoint;
+        self.system.take_up(*gradients, frozen, squared_speeds)?;
+        self.phase = checkpoint.phase;
+        self.step = checkpoint.step;
+        self.time = checkpoint.time;
+        self.factor = checkpoint.step_size_factor;
+        self.shrinks = checkpoint.shrinks;
+        self.rewind = Rewind::of(checkpoint.past);
+        self.earlier = checkpoint.elapsed;
+        Ok(())
+    }
+
+    /// All that another process would need to come here; the integrator is that of the last step.
+    pub(super) fn checkpoint(&self, integrator: Option<&dyn Integrator<T>>) -> Checkpoint<T> {
+        // The other policies go back only within a step.
+        let kept = self.policy == NonFinitePolicy::Shrink;
+        Checkpoint {
+            step: self.step,
+            phase: self.phase,
+            time: self.time,
+            step_size_factor: self.factor,
+            shrinks: self.shrinks,
+            gradients: self.system.gradients(),
+            frozen: self.system.frozen(),
+            squared_speeds: self.system.squared_speeds().to_vec(),
+            particles: self.system.save(),
+            integrator: integrator.map(Integrator::memory).unwrap_or_default(),
+            past: if kept { self.rewind.past().to_vec() } else { Vec::new() },
+            elapsed: self.elapsed(),
+        }
+    }
+
+    /// Wall-clock time, over all processes.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.earlier.saturating_add(self.begun.elapsed())
+    }
+
+    /// Whether the velocity norm is within `tolerance`.
+    pub(super) fn is_at_rest(&self, tolerance: f64) -> bool {
+        self.system.velocity_norm() <= tolerance
+    }
+
+    /// One step, which ends with the target evaluated where the particles now are: no gradient
+    /// more than the next step needs, and every state that is kept has a finite score.
+    pub(super) fn step(
+        &mut self,
+        integrator: &mut dyn Integrator<T>,
+        scheduled: f64,
+    ) -> Result<()> {
+        /// Enough to go from 1 to 1e-12; if that does not help, the step size is not the trouble.
+        const MOST_SHRINKS: u32 = 40;
+        match self.policy {
+            NonFinitePolicy::Freeze => self.rewind.keep_last(self.past(integrator)),
+            NonFinitePolicy::Shrink if self.rewind.is_due(self.step) => {
+                self.rewind.keep(self.past(integrator));
+            }
+            NonFinitePolicy::Stop | NonFinitePolicy::Shrink => {}
+        }
+        loop {
+            let dt = scheduled * self.factor;
+            self.system.begin_step(self.step, dt);
+            let taken =
+                integrator.step(&mut self.system, dt).and_then(|()| self.system.evaluate_target());
+            match (taken, self.policy) {
+                (Ok(()), _) => {
+                    self.step += 1;
+                    self.time += dt;
+                    return Ok(());
+                }
+                (Err(Error::NonFinite { particle, .. }), NonFinitePolicy::Freeze)
+                    if self.system.can_freeze(particle) =>
+                {
+                    self.go_back(integrator)?;
+                    self.system.freeze(particle);
+                }
+                (Err(Error::NonFinite { .. }), NonFinitePolicy::Shrink)
+                    if self.shrinks < MOST_SHRINKS =>
+                {
+                    self.go_back(integrator)?;
+                    self.factor *= 0.5;
+                    self.shrinks += 1;
+                }
+                (Err(Error::NonFinite { step, .. }), NonFinitePolicy::Shrink) => {
+                    let (step_size, halvings) = (scheduled, self.shrinks);
+                    return Err(Error::RanAway { step, step_size, halvings });
+                }
+                (Err(error), _) => return Err(error),
+            }
+        }
+    }
+
+    /// All that would be needed to come back here.
+    fn past(&self, integrator: &dyn Integrator<T>) -> Past<T> {
+        let (phase, step) = (self.phase, self.step);
+        Past { step, phase, particles: self.system.save(), integrator: integrator.memory() }
+    }
+
+    /// Goes back to the oldest state that is kept. Steps are counted on, so that observers see
+    /// every number once.
+    fn go_back(&mut self, integrator: &mut dyn Integrator<T>) -> Result<()> {
+        let past = self.rewind.back(self.step);
+        self.system.restore(&past.particles)?;
+        // What another phase's integrator remembers is of no use to this one.
+        integrator.recall(if past.phase == self.phase { &past.integrator } else { &[] })
+    }
+}
+
+impl<T: Real> Progress<'_, T> {
+    /// Shows the particles to all observers; the integrator is that of the last step.
+    pub(super) fn show(
+        &mut self,
+        velocity_norm: Option<f64>,
+        integrator: Option<&dyn Integrator<T>>,
+    ) -> Result<Option<Ended>> {
+        let at = &self.at;
+        let take = || at.checkpoint(integrator);
+        let snapshot = Snapshot {
+            step: at.step,
+            total_steps: self.total_steps,
+            time: at.time,
+            step_size: at.system.step_size(),
+            state: at.system.state(),
+            dim: at.system.structure().dim(),
+            log_density: at.system.log_density(),
+            velocity_norm,
+            bandwidths: at.system.bandwidths(),
+            gradients: at.system.gradients(),
+            elapsed: at.elapsed(),
+            camera: Camera(&take),
+        };
+        let mut ended = None;
+        for observer in &mut self.observers {
+            if let ControlFlow::Break(()) = observer.observe(&snapshot)? {
+                ended = Some(Ended::Interrupted);
+            }
+        }
+        Ok(ended)
+    }
+}
