@@ -7,6 +7,7 @@
 mod arrays;
 mod built_in;
 mod catalogue;
+mod checkpoint;
 mod dynamics;
 mod errors;
 mod interrupt;
@@ -25,6 +26,7 @@ fn _steinflow(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("SamplingError", module.py().get_type::<errors::SamplingError>())?;
     module.add_class::<built_in::BuiltIn>()?;
+    module.add_class::<checkpoint::Checkpoint>()?;
     module.add_class::<interrupt::Interrupt>()?;
     module.add_function(wrap_pyfunction!(catalogue::methods, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::models, module)?)?;

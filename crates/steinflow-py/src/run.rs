@@ -11,11 +11,13 @@ use pyo3::types::PyDict;
 use steinflow::integrator::{self, StepSize};
 use steinflow::method::Method;
 use steinflow::random::{Purpose, fill_standard_normal, stream};
-use steinflow::run::{Ended, Samples, Trace};
+use steinflow::run::{Ended, Snapshot, Trace};
 use steinflow::{LogDensity, Matrix, Outcome, Sampler};
+use steinflow_io::{Collected, SavedRun};
 
 use crate::arrays::{Array2, Number, array, matrix};
 use crate::built_in::BuiltIn;
+use crate::checkpoint::{Checkpoint, Recorder, Save, Saveable, in_precision};
 use crate::dynamics::Raised;
 use crate::errors::{at_step, to_python};
 use crate::interrupt::Interrupt;
@@ -56,7 +58,9 @@ pub fn normal(count: usize, mean: &[f64], sd: f64, seed: u64) -> Matrix<f64> {
 
 /// Runs a sampler from the particles `init`, one a row.
 #[pyfunction]
-#[pyo3(signature = (target, init, settings, *, interrupt=None, progress=None, callback=None))]
+#[pyo3(signature = (
+    target, init, settings, *, interrupt=None, progress=None, callback=None, checkpoint=None, save=None
+))]
 pub fn run<'py>(
     py: Python<'py>,
     target: Target<'py>,
@@ -65,10 +69,13 @@ pub fn run<'py>(
     interrupt: Option<PyRef<'py, Interrupt>>,
     progress: Option<Py<PyAny>>,
     callback: Option<Py<PyAny>>,
+    checkpoint: Option<PyRef<'py, Checkpoint>>,
+    save: Option<Save>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let interrupt = interrupt.map(|interrupt| interrupt.flag());
     let watch = Watch { progress, callback, step: Arc::default(), last: Instant::now() };
-    let request = Request { py, target, settings: &settings, watch };
+    let checkpoint = checkpoint.as_deref();
+    let request = Request { py, target, settings: &settings, watch, checkpoint, save };
     match init {
         Array2::Double(init) => request.run(&init, interrupt),
         Array2::Single(init) => request.run(&init, interrupt),
@@ -80,10 +87,12 @@ struct Request<'py, 's> {
     target: Target<'py>,
     settings: &'s Settings,
     watch: Watch,
+    checkpoint: Option<&'s Checkpoint>,
+    save: Option<Save>,
 }
 
 impl<'py> Request<'py, '_> {
-    fn run<T: Number>(
+    fn run<T: Saveable>(
         self,
         init: &PyReadonlyArray2<'py, T>,
         interrupt: Option<Arc<std::sync::atomic::AtomicBool>>,
@@ -119,23 +128,20 @@ impl<'py> Request<'py, '_> {
         // for as long as it runs.
         let sizes =
             py.detach(|| step_sizes(settings, target, &start, method, sigma)).map_err(&named)?;
-        let mut trace = Trace::new(settings.trace_every);
-        let mut samples =
-            settings.collect_from.map(|from| Samples::<T>::new(from, settings.collect_every));
+        let earlier = in_precision::<T>(self.checkpoint)?;
+        let collect = settings.collect_from.map(|from| (from, settings.collect_every));
+        let mut recorder = Recorder::new(settings.trace_every, collect, earlier, self.save);
         let momentum = motion.method.dynamics.has_momentum();
         let mut sampler = Sampler::new(target, motion.dynamics, motion.field)
             .start_at(start)
             .seed(settings.seed)
             .on_non_finite(settings.policy()?)
-            .observe(trace.observer())
+            .observe(|at: &Snapshot<'_, T>| recorder.observe(at))
             .observe(self.watch);
         for ((name, steps, _), &size) in settings.phases.iter().zip(&sizes) {
             let name = name.as_deref().unwrap_or(if momentum { "splitting" } else { "euler" });
             let integrator = integrator::named::<T>(name).map_err(to_python)?;
             sampler = sampler.phase(integrator, *steps, size);
-        }
-        if let Some(samples) = &mut samples {
-            sampler = sampler.observe(samples.observer());
         }
         if let Some(rule) = settings.preconditioner()? {
             sampler = sampler.precondition(rule);
@@ -152,15 +158,29 @@ impl<'py> Request<'py, '_> {
         if let Some(steps) = settings.resample_every {
             sampler = sampler.resample_every(steps);
         }
+        if let Some(earlier) = earlier {
+            sampler = sampler.resume_from(earlier.checkpoint.clone());
+        }
         if let Some(flag) = interrupt {
             sampler = sampler.interrupt(flag);
         }
         let outcome = py.detach(|| sampler.run()).map_err(named)?;
+        recorder.save(outcome.checkpoint.clone())?;
+        let saved = recorder.saved(outcome.checkpoint.clone());
+        let saved = SavedRun {
+            trace: saved.trace.into_owned().into(),
+            samples: saved.samples.map(|samples| Collected {
+                steps: samples.steps.into_owned().into(),
+                values: samples.values.into_owned().into(),
+                ..samples
+            }),
+            ..saved
+        };
         let answer = describe(py, outcome)?;
-        answer
-            .set_item("step_sizes", sizes.iter().map(|s| format!("{s:?}")).collect::<Vec<_>>())?;
-        answer.set_item("trace", trace_columns(py, &trace)?)?;
-        if let Some(samples) = samples {
+        answer.set_item("checkpoint", T::wrap(saved))?;
+        answer.set_item("step_sizes", sizes.iter().map(constant).collect::<Vec<_>>())?;
+        answer.set_item("trace", trace_columns(py, &recorder.trace)?)?;
+        if let Some(samples) = recorder.samples {
             let (draws, chains) = (samples.steps().len(), samples.chains());
             let theta = samples.theta();
             let shape = [draws, chains, theta.cols()];
@@ -169,6 +189,11 @@ impl<'py> Request<'py, '_> {
         }
         Ok(answer)
     }
+}
+
+/// The step size of a phase, if it is constant.
+fn constant(size: &StepSize) -> Option<f64> {
+    if let StepSize::Constant(size) = size { Some(*size) } else { None }
 }
 
 /// The schedule of every phase: the one given, or the default for the target's curvature.

@@ -68,7 +68,7 @@ def _collect(thing: Any, found: set[str], seen: set[int]) -> None:
         _collect(thing.func, found, seen)
     if isinstance(thing, types.MethodType):
         _collect(thing.__func__, found, seen)
-    call = getattr(type(thing), "__call__", None)
+    call = getattr(type(thing), "__call__", None)  # noqa: B004 (its code is wanted)
     if isinstance(call, types.FunctionType) and not isinstance(thing, type):
         _collect(call, found, seen)
     if isinstance(thing, types.FunctionType) and package not in PRIORITY:
@@ -76,6 +76,8 @@ def _collect(thing: Any, found: set[str], seen: set[int]) -> None:
             for name in code.co_names:
                 if name in thing.__globals__:
                     _collect(thing.__globals__[name], found, seen)
+                elif name in ("jax", "torch", "numpyro"):  # Imported in the function.
+                    found.add(name)
         for cell in thing.__closure__ or ():
             try:
                 _collect(cell.cell_contents, found, seen)

@@ -23,7 +23,9 @@ def flatten(tree: Any) -> tuple[list[tuple[str, Any]], Callable[[Sequence[Any]],
     """As `steinflow._tree.flatten`, for every pytree that JAX knows."""
     jax = import_jax()
     leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
-    named = [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves]
+    named = [
+        (jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves
+    ]
     return named, lambda values: jax.tree_util.tree_unflatten(structure, values)
 
 

@@ -36,21 +36,18 @@ def target(model: Any, dtype: np.dtype | None) -> Target:
         lambda leaves: dict(zip(names, leaves, strict=True)),
     )
     centre = np.concatenate([np.ravel(point[name]) for name in names]).astype(np.float64)
-    outputs = model.unobserved_value_vars
-    inputs = model.value_vars
+    # A transformed variable is there twice, and its unconstrained half is beside the result anyway.
+    own = {variable.name for variable in model.free_RVs}
+    outputs = [v for v in model.unobserved_value_vars if v.name not in names or v.name in own]
+    kept = [variable.name for variable in outputs]
     compiled: list[Any] = []
 
     def constrain(rows: np.ndarray) -> dict[str, np.ndarray]:
         if not compiled:
-            compiled.append(model.compile_fn(outputs, inputs=inputs, point_fn=False))
+            compiled.append(model.compile_fn(outputs, inputs=model.value_vars, point_fn=False))
         found = [compiled[0](*_values(layout, row)) for row in rows.astype(np.float64)]
-        own = {variable.name: np.stack(column) for variable, column in zip(outputs, zip(*found))}
-        return {name: value for name, value in own.items() if name not in names or _is_free(name)}
-
-    untransformed = {rv.name for rv, t in model.rvs_to_transforms.items() if t is None}
-
-    def _is_free(name: str) -> bool:
-        return name in untransformed
+        columns = [np.stack(column) for column in zip(*found, strict=True)]
+        return {name: column for name, column in zip(kept, columns, strict=True)}
 
     more = {
         "posterior": True,
