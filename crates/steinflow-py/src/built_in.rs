@@ -68,6 +68,21 @@ impl BuiltIn {
         self.model.parameter_names()
     }
 
+    /// Limits that hold nearly all of the density: what it is plotted in, or its mean ± 6 standard
+    /// deviations; None where neither is known.
+    #[getter]
+    fn window(&self) -> Option<Vec<(f64, f64)>> {
+        if let Some(window) = self.model.window() {
+            return Some(window.map(Into::into).to_vec());
+        }
+        let exact = self.model.exact_moments()?;
+        let around = |j: usize| {
+            let (mean, sd) = (exact.mean[j], exact.covariance.row(j)[j].sqrt());
+            (mean - 6.0 * sd, mean + 6.0 * sd)
+        };
+        Some((0..exact.mean.len()).map(around).collect())
+    }
+
     /// Starting particles, one a row.
     fn start<'py>(
         &self,

@@ -76,8 +76,9 @@ def _collect(thing: Any, found: set[str], seen: set[int]) -> None:
             for name in code.co_names:
                 if name in thing.__globals__:
                     _collect(thing.__globals__[name], found, seen)
-                elif name in ("jax", "torch", "numpyro"):  # Imported in the function.
-                    found.add(name)
+                elif name.partition(".")[0] in ("jax", "torch", "numpyro"):
+                    # Imported in the function.
+                    found.add(name.partition(".")[0])
         for cell in thing.__closure__ or ():
             try:
                 _collect(cell.cell_contents, found, seen)

@@ -158,8 +158,8 @@ def sample(
         The particles to start from: an array `(particles, d)`, or a pytree whose arrays have a leading
         axis of particles; for models with constrained parameters on the unconstrained scale. Left
         out, functions start from a standard normal of the given `shapes`, NumPyro models around the
-        medians of the prior and PyMC models around their initial point with unit spread, Stan models
-        from a standard normal, all on the unconstrained scale, and models that ship as they say.
+        medians of the prior and PyMC models around their initial point with a spread of 0.1, Stan
+        models from a standard normal, all on the unconstrained scale; models that ship know theirs.
     method
         One of `steinflow.methods()`; with `dynamics` of your own the name of a field: `diffusion`,
         `stein`, `stein-alt`, `blob`, `blob-alt`, `gfsd`, `gfsf`, `sge`, `product` or `drift`.
@@ -201,7 +201,7 @@ def sample(
     budget, tolerance
         Ends the run after so many seconds, or when the particles move less than this.
     window
-        `[(low, high), …]` that holds nearly all of the density, for `lawgd`.
+        `[(low, high), …]` that holds nearly all of the density, for `lawgd`; models that ship know it.
     trace_every
         Steps between rows of `Result.trace`; a thousand rows by default.
     callbacks
@@ -267,7 +267,7 @@ def sample(
         kernel=kernel,
         kernel_on=kernel_on,
         bandwidth=bandwidth,
-        window=window,
+        window=getattr(made.built_in, "window", None) if window is None else window,
         phases=all_phases,
         seed=seed,
         batch_size=batch_size,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from steinflow import _steinflow
 from steinflow._tree import Layout
 
 Evaluate = Callable[[np.ndarray, "np.ndarray | None", float], tuple[Any, Any]]
@@ -46,3 +47,12 @@ class Target:
 def missing(package: str, what: str, install: str | None = None) -> ImportError:
     """The error for a package that is not there."""
     return ImportError(f"{what} needs {package}: pip install {install or package}")
+
+
+def start_around(centre: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Particles near a place that the model recommends.
+
+    A wide start on the unconstrained scale puts scales near zero, where scores explode; interacting
+    particles spread by themselves.
+    """
+    return centre + 0.1 * _steinflow.standard_normal(count, len(centre), seed)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinflow import _steinflow
-from steinflow._target import Target, missing
+from steinflow._target import Target, missing, start_around
 from steinflow._tree import Layout
 from steinflow.adapters import jax as jax_adapter
 
@@ -16,7 +15,7 @@ from steinflow.adapters import jax as jax_adapter
 def target(model: Any, dtype: np.dtype | None) -> Target:
     """The model's log joint density over its value variables, which are unconstrained.
 
-    Particles start around the model's initial point, with unit spread on the unconstrained scale.
+    Particles start around the model's initial point, with a spread of 0.1 on the unconstrained scale.
     """
     try:
         import pymc  # noqa: F401
@@ -40,22 +39,22 @@ def target(model: Any, dtype: np.dtype | None) -> Target:
     own = {variable.name for variable in model.free_RVs}
     outputs = [v for v in model.unobserved_value_vars if v.name not in names or v.name in own]
     kept = [variable.name for variable in outputs]
-    compiled: list[Any] = []
 
-    def constrain(rows: np.ndarray) -> dict[str, np.ndarray]:
-        if not compiled:
-            compiled.append(model.compile_fn(outputs, inputs=model.value_vars, point_fn=False))
-        found = [compiled[0](*_values(layout, row)) for row in rows.astype(np.float64)]
-        columns = [np.stack(column) for column in zip(*found, strict=True)]
-        return {name: column for name, column in zip(kept, columns, strict=True)}
+    def constrained(rows: np.ndarray) -> Any:
+        function = model.compile_fn(outputs, inputs=model.value_vars, point_fn=False)
+        found = [function(*_values(layout, row)) for row in rows.astype(np.float64)]
+        return (np.stack(column) for column in zip(*found, strict=True))
 
-    more = {
-        "posterior": True,
-        "start": lambda count, seed: centre + _steinflow.standard_normal(count, layout.dim, seed),
-        "constrain": constrain,
-    }
+    def target_of(through: Target, constrained: Any) -> Target:
+        through.posterior = True
+        through.start = lambda n, seed: start_around(centre, n, seed)
+        through.constrain = lambda rows: {
+            name: np.asarray(column) for name, column in zip(kept, constrained(rows), strict=True)
+        }
+        return through
+
     if find_spec("jax") is not None:
-        return _through_jax(model, layout, dtype, more)
+        return target_of(*_through_jax(model, layout, dtype, outputs))
     function = model.logp_dlogp_function(ravel_inputs=True)
     function.set_extra_values({})
 
@@ -64,19 +63,24 @@ def target(model: Any, dtype: np.dtype | None) -> Target:
         values = np.array([value for value, _ in found], theta.dtype)
         return values, np.array([gradient for _, gradient in found], theta.dtype)
 
-    return Target("PyMC model", evaluate, layout, dtype or np.dtype("float64"), **more)
+    own_precision = dtype or np.dtype("float64")
+    return target_of(Target("PyMC model", evaluate, layout, own_precision), constrained)
 
 
 def _values(layout: Layout, row: np.ndarray) -> list[np.ndarray]:
     return list(layout.split(row).values())
 
 
-def _through_jax(model: Any, layout: Layout, dtype: np.dtype | None, more: Any) -> Target:
-    from pymc.sampling.jax import get_jaxified_logp
+def _through_jax(
+    model: Any, layout: Layout, dtype: np.dtype | None, outputs: list[Any]
+) -> tuple[Target, Any]:
+    from pymc.sampling.jax import get_jaxified_graph, get_jaxified_logp
 
     jax = jax_adapter.import_jax()
     dtype = jax_adapter.precision(jax, dtype)
     logp = get_jaxified_logp(model)
-    return jax_adapter.from_flat(
-        "PyMC model", lambda flat: logp(_values(layout, flat)), layout, dtype, **more
+    target = jax_adapter.from_flat(
+        "PyMC model", lambda flat: logp(_values(layout, flat)), layout, dtype
     )
+    graph = get_jaxified_graph(inputs=model.value_vars, outputs=outputs)
+    return target, jax.jit(jax.vmap(lambda flat: graph(*_values(layout, flat))))
