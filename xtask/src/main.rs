@@ -2,6 +2,7 @@
 
 mod checks;
 mod deny;
+mod python;
 mod stage;
 
 use std::env;
@@ -12,7 +13,8 @@ The repository's tasks.
 
 Usage: cargo xtask <task>
 
-  test   run every check: format, lints, tests, docs, dependencies
+  test   run every check: format, lints, tests, docs, the Python package, dependencies
+  wheel  build the wheel of the Python package into target/wheels
   deny   check licences and sources of the dependencies; installs cargo-deny if it is missing
   help   show this text
 ";
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["test"] => stage::run_all(&checks::stages()),
+        ["wheel"] => stage::run_all(&python::wheel()),
         ["deny"] => stage::run_all(&deny::install_and_check()),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -72,7 +72,9 @@ def test_numbers_that_are_not_finite():
     with refused(ValueError, "not finite at particle 4"):
         sample(standard_normal, bad)
     with refused(steinflow.SamplingError, "score of particle"):
-        sample(lambda x: (x.sum(axis=1), np.log(x - 0.5)), np.abs(INIT) + 0.6, step_size=1.0)
+        sample(
+            lambda x: (x.sum(axis=1), np.where(x > 0.5, x, np.inf)), -np.abs(INIT), step_size=1.0
+        )
 
 
 def test_names_that_are_misspelt():

@@ -28,9 +28,11 @@ def test_a_pytree_density_gives_the_particles_of_the_librarys_own(rng):
 
 
 def test_the_default_precision_is_that_of_jax():
-    result = sample(banana, shapes={"x": (), "y": ()}, steps=5)
-    assert result.state.dtype == np.float32
-    with pytest.raises(TypeError, match="JAX computes in float32"):
+    for wide, expected in [(False, np.float32), (True, np.float64)]:
+        with jax.enable_x64(wide):
+            result = sample(banana, shapes={"x": (), "y": ()}, steps=5)
+        assert result.state.dtype == expected
+    with jax.enable_x64(False), pytest.raises(TypeError, match="JAX computes in float32"):
         sample(banana, shapes={"x": (), "y": ()}, dtype="float64")
 
 
