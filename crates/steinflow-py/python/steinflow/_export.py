@@ -98,6 +98,7 @@ def to_arviz(result: Result) -> Any:
         import arviz
     except ImportError as error:
         raise missing("ArviZ", "to_arviz", "arviz") from error
-    if not hasattr(arviz, "InferenceData"):
+    # From 1.0 on, InferenceData is another name for xarray's DataTree, or gone.
+    if int(arviz.__version__.partition(".")[0]) >= 1:
         return to_tree(result)
     return arviz.InferenceData(**groups(result))
