@@ -1,8 +1,7 @@
 //! The checks of `cargo xtask test`, from the quickest to tell to the slowest.
 
-use crate::deny;
-use crate::python;
 use crate::stage::Stage;
+use crate::{deny, python, torture};
 
 /// All checks, in the order in which they run.
 pub fn stages() -> Vec<Stage> {
@@ -14,10 +13,13 @@ pub fn stages() -> Vec<Stage> {
         // Not `--all-targets`, which leaves the doc tests out; examples are built either way.
         Stage::cargo("tests", &["test", "--workspace"]),
         Stage::cargo("example", &["run", "--package", "steinflow", "--example", "own_dynamics"]),
+    ];
+    stages.extend(torture::short());
+    stages.extend([
         Stage::cargo("docs", &["doc", "--workspace", "--no-deps"])
             .with_variable("RUSTDOCFLAGS", "-D warnings"),
         deny::check_if_installed(),
-    ];
+    ]);
     stages.extend(python::checks());
     stages
 }

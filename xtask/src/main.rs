@@ -4,6 +4,7 @@ mod checks;
 mod deny;
 mod python;
 mod stage;
+mod torture;
 
 use std::env;
 use std::process::ExitCode;
@@ -13,7 +14,10 @@ The repository's tasks.
 
 Usage: cargo xtask <task>
 
-  test   run every check: format, lints, tests, docs, the Python package, dependencies
+  test   run every check: format, lints, tests, a little torture, docs, dependencies,
+         the Python package
+  torture [OPTIONS]
+         kill, interrupt, damage and starve runs, go on with them, compare the bits; a table
   wheel  build the wheel of the Python package into target/wheels
   deny   check licences and sources of the dependencies; installs cargo-deny if it is missing
   help   show this text
@@ -23,6 +27,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> =
         env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["torture", ref options @ ..] => stage::run_all(&torture::stages(options)),
         ["test"] => stage::run_all(&checks::stages()),
         ["wheel"] => stage::run_all(&python::wheel()),
         ["deny"] => stage::run_all(&deny::install_and_check()),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub struct Stage {
     name: &'static str,
     program: PathBuf,
-    arguments: Vec<&'static str>,
+    arguments: Vec<String>,
     variables: Vec<(&'static str, &'static str)>,
     /// Why it cannot run here.
     skip: Option<&'static str>,
@@ -27,12 +27,13 @@ enum Outcome {
 
 impl Stage {
     /// Runs a program.
-    pub fn new(name: &'static str, program: PathBuf, arguments: &[&'static str]) -> Self {
-        Self { name, program, arguments: arguments.to_vec(), variables: Vec::new(), skip: None }
+    pub fn new(name: &'static str, program: PathBuf, arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        Self { name, program, arguments, variables: Vec::new(), skip: None }
     }
 
     /// Runs cargo.
-    pub fn cargo(name: &'static str, arguments: &[&'static str]) -> Self {
+    pub fn cargo(name: &'static str, arguments: &[&str]) -> Self {
         Self::new(name, "cargo".into(), arguments)
     }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::checkpoints::Every;
 use crate::settings::Settings;
 
 const EXAMPLES: &str = "\
@@ -14,6 +15,7 @@ Examples:
   steinflow sample logistic-regression --data patients.csv --target outcome
   steinflow sample --config runs/tri-crescent-sgrhmc-stein-1/config.toml --seed 7
   steinflow sample bnn --data houses.csv --target price --steps 2000
+  steinflow resume runs/bnn-svgd-1                     after Ctrl-C or a crash
   steinflow predict runs/bnn-svgd-1 --data new.csv --out predictions.csv
   steinflow data fetch yacht
   steinflow methods";
@@ -32,6 +34,12 @@ pub struct Arguments {
 pub enum Command {
     /// Run a sampler on a model and write a run folder.
     Sample(Box<SampleArguments>),
+    /// Go on with a run that was interrupted or killed, to the numbers it would have had.
+    ///
+    /// Looks for the newest good checkpoint of the run. With --steps, a run that has ended goes on to
+    /// more of them; settings that would change the numbers ask for --branch, which leaves the run as
+    /// it is and goes on in a folder of its own.
+    Resume(ResumeArguments),
     /// Predict for the rows of a table with a network that was sampled before.
     ///
     /// Gives mean, standard deviation and quantiles for every row, as CSV. The table has the features
@@ -244,6 +252,18 @@ pub struct SampleArguments {
     #[arg(long, help_heading = "Output")]
     pub force: bool,
 
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+/// What does not change the numbers.
+#[derive(Args, Debug, Default)]
+pub struct OutputArguments {
+    /// Write a checkpoint every so many steps as in 1000, every so often as in 30s, 5m or 1h, or
+    /// never [default: 30s].
+    #[arg(long, value_name = "N|TIME", help_heading = "Output")]
+    pub checkpoint_every: Option<Every>,
+
     /// Print the summary as JSON instead of tables.
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -255,4 +275,34 @@ pub struct SampleArguments {
     /// Threads to use [default: all cores]. The result does not depend on it.
     #[arg(long, value_name = "COUNT", help_heading = "Output")]
     pub threads: Option<usize>,
+}
+
+const RESUME_EXAMPLES: &str = "\
+Examples:
+  steinflow resume runs/bnn-svgd-1
+  steinflow resume runs/bnn-svgd-1 --steps 20000                      a run that ended too early
+  steinflow resume runs/bnn-svgd-1 --config new.toml --branch runs/b  with other settings";
+
+#[derive(Args, Debug)]
+#[command(after_help = RESUME_EXAMPLES)]
+pub struct ResumeArguments {
+    /// The folder that the run was to be in, whether it is there yet or not.
+    pub run: PathBuf,
+    /// Go on to this many steps in all; the last phase gets longer.
+    #[arg(long, value_name = "K")]
+    pub steps: Option<u64>,
+    /// Stop after this many seconds, those before included; 0 for no limit.
+    #[arg(long, value_name = "SECONDS")]
+    pub budget: Option<f64>,
+    /// Stop once the root-mean-square velocity is below this.
+    #[arg(long, value_name = "V")]
+    pub tolerance: Option<f64>,
+    /// Go on with the settings of this file instead of the run's own config.toml.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Go on in a new folder, with other settings if there are any; the run stays as it is.
+    #[arg(long, value_name = "DIR")]
+    pub branch: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArguments,
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::data::FetchError;
+use crate::memory::show;
 
 /// Anything that ends the command early.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +30,26 @@ pub enum Error {
         "{} cannot be used: {message}; make the run again with its config.toml", path.display()
     )]
     RunDamaged { path: PathBuf, message: String },
+    /// A run that the machine has no room for.
+    #[error(
+        "the run needs about {} of memory, and {} are free: take fewer particles, --precision f32, \
+         or collect fewer samples", show(*needed), show(*free)
+    )]
+    TooLarge { needed: u64, free: u64 },
+    /// A new run where an unfinished one is.
+    #[error(
+        "`{}` was not finished: go on with `steinflow resume {}`, pass --force to begin anew, or \
+         choose another --out", run.display(), run.display()
+    )]
+    Unfinished { run: PathBuf },
+    #[error("there is no run at {} to go on with: {found}", run.display())]
+    NothingToResume { run: PathBuf, found: String },
+    /// A run that cannot be continued under settings that are not its own.
+    #[error(
+        "{} was begun with other settings:\n  {}\ntake those again, or pass --branch NEWFOLDER to go on \
+         from step {step} with these", run.display(), changes.join("\n  ")
+    )]
+    Changed { run: PathBuf, step: u64, changes: Vec<String> },
     #[error("cannot start {count} threads: {message}")]
     Threads { count: usize, message: String },
     #[error("cannot write to the terminal: {0}")]
@@ -54,6 +75,10 @@ impl Error {
             | Self::ConfigUnreadable { .. }
             | Self::ConfigWrong { .. }
             | Self::NotANetworkRun { .. }
+            | Self::TooLarge { .. }
+            | Self::Unfinished { .. }
+            | Self::NothingToResume { .. }
+            | Self::Changed { .. }
             | Self::Threads { .. } => true,
             Self::RunDamaged { .. } | Self::Terminal(_) => false,
         }

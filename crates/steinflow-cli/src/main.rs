@@ -2,18 +2,24 @@
 
 mod args;
 mod catalogues;
+mod changes;
+mod checkpoints;
 mod config;
 mod data;
 mod error;
 mod files;
 mod grid;
+mod job;
+mod memory;
 mod network;
 mod predict;
 mod progress;
 mod reproduce;
+mod resume;
 mod sample;
 mod scores;
 mod settings;
+mod signals;
 mod summary;
 
 use std::io::ErrorKind;
@@ -28,6 +34,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command.unwrap_or_default() {
         Command::Sample(arguments) => sample::command(&arguments),
+        Command::Resume(arguments) => resume::command(&arguments),
         Command::Predict(arguments) => predict::command(&arguments),
         Command::Reproduce(arguments) => reproduce::command(&arguments),
         Command::Data(arguments) => data::command(&arguments),

@@ -29,8 +29,11 @@ impl Progress {
 
 impl<T: Real> Observer<T> for Progress {
     fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
-        if at.step == 0 {
+        if self.bar.length() != Some(at.total_steps) {
             self.bar.set_length(at.total_steps);
+            // Time left is judged by the steps of this process.
+            self.bar.set_position(at.step);
+            self.bar.reset_eta();
         }
         self.bar.set_position(at.step);
         if let Some(speed) = at.velocity_norm

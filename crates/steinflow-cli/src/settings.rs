@@ -1,11 +1,15 @@
 //! What a user may set, by flag or in a TOML file, under the same names; everything is optional.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+
+/// A starting mean for every weight of a large network fits.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Settings as given. [`crate::config::Config::resolve`] fills in the rest.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
@@ -257,9 +261,20 @@ fn number_or_text_required<'de, D: serde::Deserializer<'de>>(from: D) -> Result<
 impl Settings {
     /// Reads a TOML file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::ConfigUnreadable { path: path.to_owned(), source })?;
-        toml::from_str(&text).map_err(|error| Error::ConfigWrong {
+        let unreadable = |source| Error::ConfigUnreadable { path: path.to_owned(), source };
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > MOST_BYTES {
+            let message = format!("it has more than {} MiB, so it is no config", MOST_BYTES >> 20);
+            return Err(Error::ConfigWrong { path: path.to_owned(), message });
+        }
+        Self::parse(path, &text)
+    }
+
+    /// Reads the text of a TOML file.
+    pub fn parse(path: &Path, text: &str) -> Result<Self> {
+        toml::from_str(text).map_err(|error| Error::ConfigWrong {
             path: path.to_owned(),
             message: error.to_string(),
         })

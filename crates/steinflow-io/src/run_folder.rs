@@ -61,7 +61,7 @@ impl RunFolder {
         };
         // From here on a failure drops `folder`, which takes back the parents made so far.
         fs::create_dir_all(&parent).map_err(Error::io("create folder", &parent))?;
-        remove_stale(&parent, &format!(".{name}.partial-"));
+        remove_stale(&parent, &format!(".{name}.partial-"), false);
         folder.partial = create_unique(&parent, &format!(".{name}.partial"))?;
         folder.keep = false;
         Ok(folder)
@@ -121,7 +121,11 @@ impl RunFolder {
             kept: self.partial.clone(),
             reason,
         })?;
-        sync_folder(parent_of(&self.target));
+        let parent = parent_of(&self.target);
+        sync_folder(parent);
+        // A process that was killed between the two moves has left what it replaced.
+        let name = self.target.file_name().unwrap_or_default().to_string_lossy();
+        remove_stale(parent, &format!(".{name}.old-"), true);
         self.created_parents.clear();
         Ok(self.target.clone())
     }
@@ -261,8 +265,8 @@ fn first_not_in(own: &BTreeSet<PathBuf>, folder: &Path, inner: &Path) -> Result<
 
 /// Removes the folders `PREFIXpid` and `PREFIXpid-k` whose process is gone.
 ///
-/// One with a manifest is a complete run that found its place taken, and stays.
-fn remove_stale(parent: &Path, prefix: &str) {
+/// One with a manifest is a complete run, which stays unless `complete` ones may go too.
+fn remove_stale(parent: &Path, prefix: &str, complete: bool) {
     // Elsewhere, or where it is hidden, there is no telling which processes live.
     if !(cfg!(target_os = "linux") && Path::new("/proc/self").exists()) {
         return;
@@ -278,7 +282,8 @@ fn remove_stale(parent: &Path, prefix: &str) {
         let is_ours = is_number(pid) && is_number(attempt);
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let is_alive = Path::new("/proc").join(pid).exists();
-        if is_ours && is_folder && !is_alive && !entry.path().join(MANIFEST).exists() {
+        let may_go = complete || !entry.path().join(MANIFEST).exists();
+        if is_ours && is_folder && !is_alive && may_go {
             // A leftover that cannot be removed is no reason to fail the run.
             let _ = fs::remove_dir_all(entry.path());
         }

@@ -119,6 +119,9 @@ pub struct Evaluated<'a, T> {
     /// The drift f(z), shaped as the state. Only the rows of blocks that are about to move are
     /// up to date.
     pub drift: MatRef<'a, T>,
+    /// A number for every block that changes whenever the block's part of the state does: what was
+    /// computed from a block alone holds until then. Never 0.
+    pub versions: &'a [u64],
     /// Buffers for whatever a field computes on the way.
     pub scratch: &'a Scratch<T>,
 }

@@ -3,6 +3,8 @@
 //! One primitive carries the whole cost of an interacting field: [`kernel_sums`], O(N²·columns)
 //! time and O(N·columns) memory. Nothing above this module knows how it is computed.
 
+mod cloud;
+mod dots;
 mod gemm;
 mod kernel_sums;
 mod lanes;
@@ -15,9 +17,15 @@ pub(crate) use kernel_sums::kernel_sums_into;
 pub use kernel_sums::{KernelSums, kernel_matrix, kernel_sums};
 pub use lanes::Lanes;
 pub use points::Factor;
-pub(crate) use points::all_squared_distances;
+pub(crate) use scratch::BorrowedCloud;
 pub use scratch::{Borrowed, Scratch};
 pub(crate) use simd::{all_finite, squared_distances_to_rows, sum_of_squares, vectorised};
+
+/// How many rows of this width are worth another thread, where every number is touched once or twice.
+pub(crate) fn rows_per_task(width: usize) -> usize {
+    const NUMBERS: usize = 1 << 15;
+    NUMBERS.div_ceil(width.max(1))
+}
 
 /// What the engine needs of a number. Implemented for `f32` and `f64`.
 pub trait Arithmetic: Gemm + Lanes {

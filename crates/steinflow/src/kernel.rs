@@ -11,9 +11,9 @@ pub use bandwidth::{Bandwidth, EXACT_PAIRS, SAMPLED_PAIRS};
 
 use std::ops::Range;
 
+use crate::dynamics::Evaluated;
 use crate::engine::{
-    Borrowed, Factor, KernelSums, Scratch, all_squared_distances, kernel_sums, kernel_sums_into,
-    vectorised,
+    Borrowed, BorrowedCloud, Factor, KernelSums, Scratch, kernel_sums, kernel_sums_into, vectorised,
 };
 use crate::{Error, MatRef, Matrix, Real, Result};
 
@@ -92,8 +92,7 @@ pub(crate) struct Resolved<'a, T: Real> {
     radial: Radial,
     /// The bandwidth of every factor.
     pub bandwidths: Vec<f64>,
-    /// The particles around their mean, shaped as the state.
-    pub centred: Borrowed<'a, T>,
+    cloud: BorrowedCloud<'a, T>,
     /// ∇₂k(zᵢ, zⱼ) = slopeᵢⱼ · rate · (zᵢ − zⱼ) in each block; 0 where the kernel is blind.
     pub slope_rates: Vec<T>,
     /// The factor of the kernel that sees a block, if one does.
@@ -133,18 +132,12 @@ impl Kernel {
     }
 
     /// Centres the particles and chooses the bandwidths for them.
-    ///
-    /// Centring does not change velocities, and in `f32` far-off particles keep their differences.
-    pub(crate) fn resolve<'a, T: Real>(
-        &self,
-        state: MatRef<'_, T>,
-        dim: usize,
-        scratch: &'a Scratch<T>,
-    ) -> Resolved<'a, T> {
+    pub(crate) fn resolve<'a, T: Real>(&self, at: &Evaluated<'a, T>) -> Resolved<'a, T> {
+        let (state, dim, scratch) = (at.state, at.operator.dim(), at.scratch);
         let (count, blocks) = (state.rows(), state.cols() / dim);
         let group_of_block = self.group_of_block(blocks);
-        let mut centred = scratch.matrix(count, state.cols());
-        centre(state, &mut centred);
+        let mut cloud = scratch.cloud(count, blocks, dim);
+        cloud.centre(state, at.versions);
 
         let last = group_of_block.iter().flatten().max().copied();
         let mut groups = Vec::with_capacity(blocks);
@@ -154,12 +147,12 @@ impl Kernel {
             let first = group_of_block.iter().position(|&g| g == Some(group)).unwrap_or(0);
             let seen = group_of_block.iter().filter(|&&g| g == Some(group)).count();
             let columns = first * dim..(first + seen) * dim;
-            let factor = Factor::new(centred.as_ref(), T::one()).of(columns.clone());
-            let squares = factor.distances_are_worth_keeping().then(|| {
+            let squares = cloud.keeps_squares().then(|| {
                 let mut squares = scratch.matrix(count, count);
-                all_squared_distances(&factor, &mut squares);
+                cloud.write_squares(first..first + seen, &mut squares);
                 squares
             });
+            let factor = Factor::new(cloud.centred().as_ref(), T::one()).of(columns.clone());
             let known = squares.as_ref().map(|squares| squares.as_ref());
             bandwidths.push(self.bandwidth.choose(&factor, known, group));
             groups.push((columns, squares));
@@ -168,18 +161,23 @@ impl Kernel {
             group.map_or(T::zero(), |g| T::of(self.radial.slope_factor() / bandwidths[g]))
         };
         let slope_rates = group_of_block.iter().map(slope_rate).collect();
-        Resolved { radial: self.radial, bandwidths, centred, slope_rates, group_of_block, groups }
+        Resolved { radial: self.radial, bandwidths, cloud, slope_rates, group_of_block, groups }
     }
 }
 
 impl<T: Real> Resolved<'_, T> {
+    /// The particles around their mean, shaped as the state.
+    pub(crate) fn centred(&self) -> &Matrix<T> {
+        self.cloud.centred()
+    }
+
     /// The factors of the kernel, as the engine wants them.
     pub(crate) fn factors(&self) -> Vec<Factor<'_, T>> {
         let groups = self.groups.iter().zip(&self.bandwidths);
         groups
             .map(|((columns, squares), h)| {
                 let rate = T::of(h.recip());
-                let factor = Factor::new(self.centred.as_ref(), rate).of(columns.clone());
+                let factor = Factor::new(self.centred().as_ref(), rate).of(columns.clone());
                 match squares {
                     Some(squares) => factor.with_squares(squares.as_ref()),
                     None => factor,
@@ -197,7 +195,7 @@ impl<T: Real> Resolved<'_, T> {
 
     /// Σⱼ kᵢⱼ for every particle.
     pub(crate) fn sums_of_kernel(&self, scratch: &Scratch<T>) -> Vec<T> {
-        let count = self.centred.rows();
+        let count = self.centred().rows();
         let (mut ones, mut sums) = (scratch.matrix(count, 1), scratch.matrix(count, 1));
         ones.as_mut_slice().fill(T::one());
         self.sums(ones.as_ref(), &mut sums);
@@ -217,8 +215,8 @@ impl<T: Real> Resolved<'_, T> {
         scratch: &Scratch<T>,
         out: &mut Matrix<T>,
     ) {
-        let count = self.centred.rows();
-        let dim = self.centred.cols() / self.group_of_block.len();
+        let count = self.centred().rows();
+        let dim = self.centred().cols() / self.group_of_block.len();
         let factors = self.factors();
         for (group, _) in self.groups.iter().enumerate() {
             let seen: Vec<usize> = blocks
@@ -235,7 +233,7 @@ impl<T: Real> Resolved<'_, T> {
             let width = part * kinds.iter().flatten().count();
             let (mut rhs, mut sums) = (scratch.matrix(count, width), scratch.matrix(count, width));
             for j in 0..count {
-                let point = self.centred.row(j);
+                let point = self.centred().row(j);
                 let parts = rhs.row_mut(j).chunks_exact_mut(part);
                 for (weights, part) in kinds.iter().flatten().zip(parts) {
                     let weight = weights.map_or(T::one(), |weights| weights[j]);
@@ -268,7 +266,7 @@ impl<T: Real> Resolved<'_, T> {
                 sums.as_mut_slice().copy_from_slice(slopes[group].as_slice());
             }
             for i in 0..count {
-                let point = self.centred.row(i);
+                let point = self.centred().row(i);
                 let parts = sums.row(i).chunks_exact(part);
                 for (weights, part) in kinds.iter().flatten().zip(parts) {
                     // The own weight stands outside the sum.
@@ -294,27 +292,4 @@ impl<T: Real> Resolved<'_, T> {
             }
         }
     }
-}
-
-/// Writes the particles minus their mean, which is taken in `f64`.
-fn centre<T: Real>(state: MatRef<'_, T>, centred: &mut Matrix<T>) {
-    vectorised(
-        #[inline(always)]
-        || {
-            let mut sums = vec![0.0; state.cols()];
-            for i in 0..state.rows() {
-                for (sum, x) in sums.iter_mut().zip(state.row(i)) {
-                    *sum += x.as_f64();
-                }
-            }
-            let share = state.rows() as f64;
-            let means: Vec<T> = sums.into_iter().map(|sum| T::of(sum / share)).collect();
-            for i in 0..state.rows() {
-                let out = centred.row_mut(i).iter_mut();
-                for ((out, &x), &mean) in out.zip(state.row(i)).zip(&means) {
-                    *out = x - mean;
-                }
-            }
-        },
-    );
 }

@@ -347,6 +347,12 @@ impl<'a, T: Real> Sampler<'a, T> {
     /// Runs all phases, or until a stop rule.
     pub fn run(self) -> Result<Outcome<T>> {
         self.check()?;
+        // On one of the threads that share the work: handing every small piece over to them from
+        // outside would cost more than the piece.
+        rayon::scope(|_| self.run_here())
+    }
+
+    fn run_here(self) -> Result<Outcome<T>> {
         let (begun, total_steps) = (Instant::now(), self.total_steps());
         let (theta, checkpoint) = self.start.particles(self.seed);
         let mut system = System::new(self.target, self.dynamics, self.field, &theta, self.seed)?;

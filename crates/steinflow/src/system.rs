@@ -12,7 +12,7 @@ pub use rollback::Saved;
 use rayon::prelude::*;
 
 use crate::dynamics::{Dynamics, Evaluated, Operator, Point, Structure, THETA, Terms};
-use crate::engine::{Scratch, all_finite, sum_of_squares, vectorised};
+use crate::engine::{Scratch, all_finite, rows_per_task, sum_of_squares, vectorised};
 use crate::field::{Draw, Field};
 use crate::precondition::{Preconditioner, RootMeanSquare};
 use crate::{Error, LogDensity, MatRef, Matrix, Minibatch, Real, Result};
@@ -38,6 +38,11 @@ pub struct System<'a, T: Real> {
     drift: Matrix<T>,
     score_is_current: bool,
     locals_are_current: bool,
+    /// The blocks whose drift is current when the locals are.
+    drift_blocks: Vec<usize>,
+    /// See [`Evaluated::versions`].
+    versions: Vec<u64>,
+    changes: u64,
 
     scratch: Scratch<T>,
     displacement: Vec<T>,
@@ -112,6 +117,9 @@ impl<'a, T: Real> System<'a, T> {
             drift: Matrix::zeros(count, blocks * dim),
             score_is_current: false,
             locals_are_current: false,
+            drift_blocks: Vec::new(),
+            versions: vec![1; blocks],
+            changes: 1,
             scratch: Scratch::default(),
             displacement: Vec::new(),
             frozen: vec![false; count],
@@ -140,8 +148,23 @@ impl<'a, T: Real> System<'a, T> {
         }
         self.at.state = state;
         self.score_is_current = false;
-        self.locals_are_current = false;
+        self.changed_everywhere();
         Ok(())
+    }
+
+    /// Notes that the numbers of some blocks are new.
+    fn changed(&mut self, blocks: &[usize]) {
+        self.locals_are_current = false;
+        self.changes += 1;
+        for &block in blocks {
+            self.versions[block] = self.changes;
+        }
+    }
+
+    fn changed_everywhere(&mut self) {
+        self.locals_are_current = false;
+        self.changes += 1;
+        self.versions.fill(self.changes);
     }
 
     /// The blocks of A and C.
@@ -185,26 +208,30 @@ impl<'a, T: Real> System<'a, T> {
         if self.minibatch.is_none() { self.evaluate_target() } else { self.evaluate_rows(None) }
     }
 
-    fn evaluate_rows(&mut self, rows: Option<&Minibatch>) -> Result<()> {
+    fn evaluate_rows(&mut self, batch: Option<&Minibatch>) -> Result<()> {
         let dim = self.structure.dim();
-        for i in 0..self.theta.rows() {
-            self.theta.row_mut(i).copy_from_slice(&self.at.state.row(i)[..dim]);
-        }
+        let state = &self.at.state;
+        let rows = self.theta.as_mut_slice().par_chunks_mut(dim).enumerate();
+        rows.with_min_len(rows_per_task(dim))
+            .for_each(|(i, theta)| theta.copy_from_slice(&state.row(i)[..dim]));
         let (log_density, score) = (&mut self.at.log_density, &mut self.at.score);
-        self.target.evaluate(self.theta.as_ref(), rows, log_density, score.as_mut())?;
+        self.target.evaluate(self.theta.as_ref(), batch, log_density, score.as_mut())?;
         self.gradients += 1;
-        for (particle, value) in self.at.log_density.iter().enumerate() {
-            let score = self.at.score.row(particle);
+        let is_bad = |particle: usize| {
+            !self.at.log_density[particle].is_finite() || !all_finite(self.at.score.row(particle))
+        };
+        let particles = (0..self.theta.rows()).into_par_iter().with_min_len(rows_per_task(dim));
+        if let Some(particle) = particles.find_first(|&particle| is_bad(particle)) {
+            let (score, value) = (self.at.score.row(particle), self.at.log_density[particle]);
             if !all_finite(score) {
                 let bad = score.iter().find(|s| !s.is_finite()).map_or(f64::NAN, |s| s.as_f64());
                 return Err(self.non_finite("score", particle, bad));
             }
-            if !value.is_finite() {
-                return Err(self.non_finite("log density", particle, value.as_f64()));
-            }
+            return Err(self.non_finite("log density", particle, value.as_f64()));
         }
         if let Some(preconditioner) = &mut self.at.preconditioner {
             preconditioner.learn(&self.at.score);
+            self.changed(&[THETA]);
         }
         self.score_is_current = true;
         self.locals_are_current = false;
@@ -217,7 +244,7 @@ impl<'a, T: Real> System<'a, T> {
         rule.validate()?;
         self.at.preconditioner = Some(Preconditioner::new(rule, self.structure.dim()));
         self.scaled = Some(self.at.state.clone());
-        self.locals_are_current = false;
+        self.changed_everywhere();
         Ok(self)
     }
 
@@ -234,14 +261,13 @@ impl<'a, T: Real> System<'a, T> {
         }
     }
 
-    /// Coefficients, ∇log π(z) and drift of every particle, from what is current.
-    fn evaluate_locals(&mut self) -> Result<()> {
+    /// Coefficients and ∇log π(z) of every particle, and the drift of some blocks, from what is current.
+    fn evaluate_locals(&mut self, moving: &[usize]) -> Result<()> {
         self.scale_state();
         let dim = self.structure.dim();
         let (width, size) = (self.operator.width(), self.structure.blocks() * dim);
         let state = self.scaled.as_ref().unwrap_or(&self.at.state);
         let scale = self.at.preconditioner.as_ref().map(Preconditioner::scale);
-        let all: Vec<usize> = (0..self.structure.blocks()).collect();
         let (at, operator, structure) = (&self.at, &self.operator, &self.structure);
         let dynamics = &*self.dynamics;
         self.coefficients
@@ -251,7 +277,7 @@ impl<'a, T: Real> System<'a, T> {
             .zip(self.curl_divergence.as_mut_slice().par_chunks_mut(size))
             .zip(self.drift.as_mut_slice().par_chunks_mut(size))
             .enumerate()
-            .with_min_len(64)
+            .with_min_len(rows_per_task(2 * size))
             .for_each(|(i, (((coefficients, gradient), curl_divergence), drift))| {
                 let (score, others) = gradient.split_at_mut(dim);
                 score.copy_from_slice(at.score.row(i));
@@ -267,15 +293,26 @@ impl<'a, T: Real> System<'a, T> {
                         *g = (mean - x) * precision;
                     }
                 }
-                dynamics.coefficients(&point, &mut coefficients[1..]);
-                curl_divergence.fill(T::zero());
-                dynamics.curl_divergence(&point, curl_divergence);
-                drift.fill(T::zero());
-                dynamics.diffusion_divergence(&point, drift);
-                for (f, &more) in drift.iter_mut().zip(curl_divergence.iter()) {
-                    *f += more;
+                // A and C that do not vary have no divergence.
+                if width > 1 {
+                    dynamics.coefficients(&point, &mut coefficients[1..]);
+                    curl_divergence.fill(T::zero());
+                    dynamics.curl_divergence(&point, curl_divergence);
+                    drift.fill(T::zero());
+                    dynamics.diffusion_divergence(&point, drift);
                 }
-                operator.apply(coefficients, gradient, &all, Terms::All, T::one(), drift);
+                for &block in moving {
+                    let columns = block * dim..(block + 1) * dim;
+                    let out = &mut drift[columns.clone()];
+                    if width > 1 {
+                        for (f, &more) in out.iter_mut().zip(&curl_divergence[columns]) {
+                            *f += more;
+                        }
+                    } else {
+                        out.fill(T::zero());
+                    }
+                    operator.apply(coefficients, gradient, &[block], Terms::All, T::one(), out);
+                }
             });
         if width > 1 {
             let coefficients = &self.coefficients;
@@ -289,6 +326,8 @@ impl<'a, T: Real> System<'a, T> {
             }
         }
         self.locals_are_current = true;
+        self.drift_blocks.clear();
+        self.drift_blocks.extend_from_slice(moving);
         Ok(())
     }
 
@@ -297,8 +336,8 @@ impl<'a, T: Real> System<'a, T> {
         if self.structure.needs_score(moving) {
             self.evaluate_target()?;
         }
-        if !self.locals_are_current {
-            self.evaluate_locals()?;
+        if !self.locals_are_current || self.drift_blocks != moving {
+            self.evaluate_locals(moving)?;
         }
         Ok(())
     }
@@ -306,9 +345,8 @@ impl<'a, T: Real> System<'a, T> {
     /// All that is known about the particles now, as a field gets it.
     pub fn evaluated(&mut self) -> Result<Evaluated<'_, T>> {
         self.evaluate_target()?;
-        if !self.locals_are_current {
-            self.evaluate_locals()?;
-        }
+        let all: Vec<usize> = (0..self.structure.blocks()).collect();
+        self.evaluate_locals(&all)?;
         Ok(self.view().0)
     }
 
@@ -320,6 +358,7 @@ impl<'a, T: Real> System<'a, T> {
             coefficients: self.coefficients.as_ref(),
             curl_divergence: self.curl_divergence.as_ref(),
             drift: self.drift.as_ref(),
+            versions: &self.versions,
             scratch: &self.scratch,
         };
         (evaluated, &mut *self.field)
@@ -349,15 +388,21 @@ impl<'a, T: Real> System<'a, T> {
         let (evaluated, field) = self.view();
         field.velocity(&evaluated, moving, velocity)?;
         let dim = self.structure.dim();
-        for (slot, &block) in moving.iter().enumerate() {
-            let mut sum = 0.0;
-            let mut free = 0.0;
-            // Frozen particles have a velocity but do not move.
-            for i in (0..velocity.rows()).filter(|&i| !self.frozen[i]) {
-                sum += sum_of_squares(&velocity.row(i)[slot * dim..(slot + 1) * dim]);
-                free += 1.0;
+        let free = self.frozen.iter().filter(|frozen| !**frozen).count().max(1) as f64;
+        for &block in moving {
+            self.squared_speeds[block] = 0.0;
+        }
+        let speeds: Vec<f64> = velocity
+            .as_slice()
+            .par_chunks(dim)
+            .with_min_len(rows_per_task(dim))
+            .map(sum_of_squares)
+            .collect();
+        // Frozen particles have a velocity but do not move.
+        for (i, speeds) in speeds.chunks_exact(moving.len()).enumerate() {
+            for (&block, speed) in moving.iter().zip(speeds).filter(|_| !self.frozen[i]) {
+                self.squared_speeds[block] += speed / free;
             }
-            self.squared_speeds[block] = if free > 0.0 { sum / free } else { 0.0 };
         }
         Ok(())
     }
@@ -374,14 +419,16 @@ impl<'a, T: Real> System<'a, T> {
     pub fn advance(&mut self, moving: &[usize], dt: f64) -> Result<()> {
         let mut displacement = self.take_displacement(moving);
         self.write_velocity(moving, &mut displacement)?;
-        scale(&mut displacement, dt);
+        let mut factor = dt;
         if self.field.is_random() {
+            scale(&mut displacement, dt);
+            factor = 1.0;
             let draw = Draw { seed: self.seed, index: self.noises };
             self.noises += 1;
             let (evaluated, field) = self.view();
             field.add_noise(&evaluated, moving, dt, draw, &mut displacement)?;
         }
-        self.displace(moving, &displacement)?;
+        self.displace_by(moving, factor, &displacement)?;
         self.displacement = displacement.into_vec();
         self.finish_move(moving);
         Ok(())
@@ -402,6 +449,7 @@ impl<'a, T: Real> System<'a, T> {
         let mut full = self.velocity(moving)?;
         scale(&mut full, dt);
         self.at.state = before;
+        self.changed(moving);
         self.displace(moving, &full)?;
         self.finish_move(moving);
         Ok(())
@@ -409,6 +457,16 @@ impl<'a, T: Real> System<'a, T> {
 
     /// Adds a displacement, shaped as [`System::velocity`] gives it, to all but frozen particles.
     pub fn displace(&mut self, moving: &[usize], displacement: &Matrix<T>) -> Result<()> {
+        self.displace_by(moving, 1.0, displacement)
+    }
+
+    /// Adds `factor` times a displacement.
+    fn displace_by(
+        &mut self,
+        moving: &[usize],
+        factor: f64,
+        displacement: &Matrix<T>,
+    ) -> Result<()> {
         self.check_moving(moving)?;
         let dim = self.structure.dim();
         let expected = (self.at.state.rows(), moving.len() * dim);
@@ -421,31 +479,47 @@ impl<'a, T: Real> System<'a, T> {
         }
         let Configuration { state, preconditioner, .. } = &mut self.at;
         let scale = preconditioner.as_ref().map(Preconditioner::scale);
-        let mut bad = None;
-        for i in (0..state.rows()).filter(|&i| !self.frozen[i]) {
+        let factor = T::of(factor);
+        let frozen = &self.frozen;
+        let size = state.cols();
+        let move_row = |(i, row): (usize, &mut [T])| -> Option<(usize, f64)> {
+            let mut bad = None;
             for (&block, moved) in moving.iter().zip(displacement.row(i).chunks_exact(dim)) {
-                let own = &mut state.row_mut(i)[block * dim..(block + 1) * dim];
-                vectorised(
+                let own = &mut row[block * dim..(block + 1) * dim];
+                let finite = vectorised(
                     #[inline(always)]
-                    || match scale {
-                        Some(scale) if block == THETA => {
-                            for ((x, &by), &s) in own.iter_mut().zip(moved).zip(scale) {
-                                *x += s * by;
+                    || {
+                        let mut finite = true;
+                        match scale {
+                            Some(scale) if block == THETA => {
+                                for ((x, &by), &s) in own.iter_mut().zip(moved).zip(scale) {
+                                    *x += s * (factor * by);
+                                    finite &= x.is_finite();
+                                }
+                            }
+                            _ => {
+                                for (x, &by) in own.iter_mut().zip(moved) {
+                                    *x += factor * by;
+                                    finite &= x.is_finite();
+                                }
                             }
                         }
-                        _ => {
-                            for (x, &by) in own.iter_mut().zip(moved) {
-                                *x += by;
-                            }
-                        }
+                        finite
                     },
                 );
-                if !all_finite(own) && bad.is_none() {
+                if !finite && bad.is_none() {
                     bad = own.iter().find(|x| !x.is_finite()).map(|x| (i, x.as_f64()));
                 }
             }
-        }
-        self.locals_are_current = false;
+            bad
+        };
+        let rows = state.as_mut_slice().par_chunks_mut(size).enumerate();
+        let bad = rows
+            .with_min_len(rows_per_task(displacement.cols()))
+            .filter(|(i, _)| !frozen[*i])
+            .filter_map(move_row)
+            .min_by_key(|(i, _)| *i);
+        self.changed(moving);
         if moving.contains(&THETA) {
             self.score_is_current = false;
         }

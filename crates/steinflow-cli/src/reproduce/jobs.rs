@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steinflow_io::{Journal, RunFolder};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::signals::on_signal;
 
 /// Results so far, beside the folder that will hold the finished experiment.
 pub struct Ledger {
@@ -29,14 +30,11 @@ impl Ledger {
             eprintln!("going on: {} results are in `{}`", journal.found(), path.display());
         }
         let unfinished = folder.partial_path().to_owned();
-        let installed = ctrlc::set_handler(move || {
+        on_signal(move |code| {
             let _ = std::fs::remove_dir_all(&unfinished);
             eprintln!("stopped; the same command goes on from `{}`", path.display());
-            std::process::exit(i32::from(Error::INTERRUPTED));
+            std::process::exit(i32::from(code));
         });
-        if let Err(error) = installed {
-            eprintln!("warning: Ctrl-C will say nothing: {error}");
-        }
         Ok(Self { journal })
     }
 

@@ -96,9 +96,13 @@ impl<T: Real> LogDensity<T> for LinearRegression<T> {
         let noise_precision = T::of(1.0 / (self.noise_sd * self.noise_sd));
         let half = T::of(0.5);
         self.predictor.evaluate(theta, rows, log_density, score, |eta, y| {
-            let residual = y - eta;
-            let derivative = noise_precision * residual;
-            (-half * derivative * residual, derivative)
+            let mut sum = 0.0;
+            for (eta, &y) in eta.iter_mut().zip(y) {
+                let residual = y - *eta;
+                *eta = noise_precision * residual;
+                sum -= (half * *eta * residual).as_f64();
+            }
+            sum
         })
     }
 }

@@ -25,6 +25,10 @@ pub trait Gemm: Sized {
         k: usize,
     );
 
+    /// `out = a · b` for `a` of `m × k` and `b` of `k × n`.
+    #[doc(hidden)]
+    fn product(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
+
     /// `out += a · b` for `a` of `m × k` and `b` of `k × n`.
     #[doc(hidden)]
     fn accumulate_product(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
@@ -57,6 +61,16 @@ macro_rules! gemm {
                     Accum::Replace,
                     MatRef::from_row_major_slice_with_stride(a, m, k, stride_a),
                     MatRef::from_row_major_slice_with_stride(b, n, k, stride_b).transpose(),
+                    1.0,
+                    Par::Seq,
+                );
+            }
+            fn product(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize) {
+                matmul(
+                    MatMut::from_row_major_slice_mut(out, m, n),
+                    Accum::Replace,
+                    MatRef::from_row_major_slice(a, m, k),
+                    MatRef::from_row_major_slice(b, k, n),
                     1.0,
                     Par::Seq,
                 );

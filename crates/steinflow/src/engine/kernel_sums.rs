@@ -9,14 +9,26 @@
 
 use rayon::prelude::*;
 
-use super::points::{BAND, Distances, Factor, STRIP, windows};
-use super::simd::{add_products, squared_distances_to_rows};
+use super::points::{Distances, Factor, STRIP, windows};
+use super::simd::{add_products, squared_distances_to_rows, vectorised};
 use crate::kernel::Radial;
 use crate::{MatRef, Matrix, Real};
 
 /// Up to this many columns, a tile is multiplied by a right-hand side column by column; above, by
 /// a matrix product, whose packing then pays.
 const NARROW_COLUMNS: usize = 8;
+
+/// Rows of a tile, what one task works on: enough for a product to be fast, and few enough that the tasks
+/// of a few hundred particles can be shared out evenly.
+fn band_rows(count: usize) -> usize {
+    if (33..=256).contains(&count) {
+        16
+    } else if count <= 32 {
+        32
+    } else {
+        64
+    }
+}
 
 /// What to sum. Shapes: N particles throughout.
 #[derive(Clone, Copy, Debug)]
@@ -59,20 +71,21 @@ pub(crate) fn kernel_sums_into<T: Real>(
     }
 
     // Cut every output into bands of rows, and hand out band after band.
-    let mut bands: Vec<Band<'_, T>> = Vec::with_capacity(count.div_ceil(BAND));
+    let band = band_rows(count);
+    let mut bands: Vec<Band<'_, T>> = Vec::with_capacity(count.div_ceil(band));
     {
-        let mut value_bands = chunks(values.as_mut_slice(), sums.values.cols());
+        let mut value_bands = values.as_mut_slice().chunks_mut((band * sums.values.cols()).max(1));
         let mut slope_bands: Vec<_> = slopes
             .iter_mut()
             .map(|out| {
                 let cols = out.cols();
-                chunks(out.as_mut_slice(), cols)
+                out.as_mut_slice().chunks_mut((band * cols).max(1))
             })
             .collect();
-        for first in (0..count).step_by(BAND) {
+        for first in (0..count).step_by(band) {
             bands.push(Band {
                 first,
-                rows: BAND.min(count - first),
+                rows: band.min(count - first),
                 values: value_bands.next().unwrap_or_default(),
                 slopes: slope_bands.iter_mut().map(|b| b.next().unwrap_or_default()).collect(),
             });
@@ -116,10 +129,6 @@ pub fn kernel_matrix<T: Real>(radial: Radial, factors: &[Factor<'_, T>]) -> Matr
         }
     });
     matrix
-}
-
-fn chunks<T>(data: &mut [T], cols: usize) -> std::slice::ChunksMut<'_, T> {
-    data.chunks_mut((BAND * cols).max(1))
 }
 
 /// The inputs, laid out for the loops below.
@@ -249,18 +258,28 @@ impl<T: Real> Band<'_, T> {
         {
             let factor = &mut factor[..self.rows * n];
             distances.squares(self.first, self.rows, start, n, factor);
-            for (k, t) in kernel.iter_mut().zip(factor) {
-                *t = (T::one() + source.rate() * *t).recip();
-                *k *= *t;
-            }
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (k, t) in kernel.iter_mut().zip(factor) {
+                        *t = (T::one() + source.rate() * *t).recip();
+                        *k *= *t;
+                    }
+                },
+            );
         }
-        for k in kernel.iter_mut() {
-            *k = k.sqrt();
-        }
-        for factor in factors {
-            for (t, &k) in factor.iter_mut().zip(kernel.iter()) {
-                *t *= k;
-            }
-        }
+        vectorised(
+            #[inline(always)]
+            || {
+                for k in kernel.iter_mut() {
+                    *k = k.sqrt();
+                }
+                for factor in factors {
+                    for (t, &k) in factor.iter_mut().zip(kernel.iter()) {
+                        *t *= k;
+                    }
+                }
+            },
+        );
     }
 }

@@ -36,6 +36,8 @@ pub trait Lanes: Copy {
     fn positive_part<S: Simd>(simd: S, a: Self::Vector<S>) -> Self::Vector<S>;
     /// The sum of the lanes, in an order that the instruction set fixes.
     fn sum_of_lanes<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
+    /// The first numbers, at most a register full, and zeros after them.
+    fn load<S: Simd>(simd: S, values: &[Self]) -> Self::Vector<S>;
     /// Full registers, and what is left over.
     fn registers<S: Simd>(values: &[Self]) -> (&[Self::Vector<S>], &[Self]);
     /// Full registers, and what is left over, to change.
@@ -44,7 +46,7 @@ pub trait Lanes: Copy {
 
 macro_rules! lanes {
     ($real:ident, $vector:ident, $splat:ident, $add:ident, $multiply:ident, $multiply_add:ident,
-     $negate:ident, $greater:ident, $select:ident, $sum:ident, $registers:ident,
+     $negate:ident, $greater:ident, $select:ident, $sum:ident, $load:ident, $registers:ident,
      $registers_mut:ident) => {
         impl Lanes for $real {
             type Vector<S: Simd> = S::$vector;
@@ -94,6 +96,10 @@ macro_rules! lanes {
                 simd.$sum(a)
             }
             #[inline(always)]
+            fn load<S: Simd>(simd: S, values: &[Self]) -> S::$vector {
+                simd.$load(values)
+            }
+            #[inline(always)]
             fn registers<S: Simd>(values: &[Self]) -> (&[S::$vector], &[Self]) {
                 S::$registers(values)
             }
@@ -116,6 +122,7 @@ lanes!(
     greater_than_f32s,
     select_f32s,
     reduce_sum_f32s,
+    partial_load_f32s,
     as_simd_f32s,
     as_mut_simd_f32s
 );
@@ -130,6 +137,7 @@ lanes!(
     greater_than_f64s,
     select_f64s,
     reduce_sum_f64s,
+    partial_load_f64s,
     as_simd_f64s,
     as_mut_simd_f64s
 );

@@ -3,18 +3,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use rayon::prelude::*;
+use super::simd::{squared_distances, squared_norm, squares_from_products};
+use crate::{MatRef, Real};
 
-use super::simd::{squared_distances, squared_norm};
-use crate::{MatRef, Matrix, Real};
-
-/// Rows of a tile: what one task works on.
-pub(super) const BAND: usize = 32;
-/// Columns of a tile: with [`BAND`], a tile of f64 fills 64 KB.
-pub(super) const STRIP: usize = 256;
+/// Columns of a tile: with 32 rows, a tile of f64 fills 64 KB.
+pub(super) const STRIP: usize = 512;
 /// Up to this many coordinates, squared distances are summed directly, which is also the more
 /// accurate way; above, they come from a matrix product.
-const DIRECT_COORDINATES: usize = 16;
+pub(super) const DIRECT_COORDINATES: usize = 16;
 
 /// One factor φ(rate·|x − y|²) of a kernel: which coordinates it looks at, and how far.
 #[derive(Clone, Copy, Debug)]
@@ -73,31 +69,6 @@ impl<'a, T: Real> Factor<'a, T> {
     }
 }
 
-/// Writes all squared distances, N×N: for few particles in many coordinates, whose bandwidth and
-/// kernel then share them.
-pub(crate) fn all_squared_distances<T: Real>(factor: &Factor<'_, T>, squares: &mut Matrix<T>) {
-    let count = factor.count();
-    let prepared = Distances::new(factor);
-    let fill = |(band, tile): (usize, &mut [T])| {
-        let first = band * BAND;
-        prepared.squares(first, BAND.min(count - first), 0, count, tile);
-    };
-    let bands = squares.as_mut_slice();
-    if count <= BAND {
-        bands.chunks_mut(BAND * count).enumerate().for_each(fill);
-    } else {
-        bands.par_chunks_mut(BAND * count).enumerate().for_each(fill);
-    }
-}
-
-impl<T: Real> Factor<'_, T> {
-    /// Whether [`all_squared_distances`] are worth keeping: no more of them than fit a tile of the
-    /// kernel sums' own size, and dear enough.
-    pub(crate) fn distances_are_worth_keeping(&self) -> bool {
-        self.count() <= STRIP && self.coordinates > DIRECT_COORDINATES
-    }
-}
-
 /// A factor laid out for the way its distances are computed.
 pub(super) enum Distances<'a, T: Real> {
     /// Few coordinates: coordinate after coordinate, so that a loop over particles is contiguous.
@@ -151,21 +122,26 @@ impl<'a, T: Real> Distances<'a, T> {
                 // Keeps the relative error of a squared distance below about 1e-5 in f32 and 1e-11
                 // in f64; few pairs of a cloud around its centre are that close.
                 let close = T::of(if T::NAME == "f32" { 1e-2 } else { 1e-5 });
+                let others = &squares[start..start + n];
                 for (i, tile) in tile.chunks_exact_mut(n).enumerate() {
                     let own = squares[first + i];
-                    for (j, x) in tile.iter_mut().enumerate() {
-                        let sum = own + squares[start + j];
-                        let square = sum - (*x + *x);
-                        *x = if first + i == start + j {
-                            T::zero()
-                        } else if square < close * sum {
-                            // Close pairs far from the centre have lost their digits to
-                            // cancellation.
+                    // Where a particle meets itself, x·x = |x|² would look like a close pair.
+                    if let Some(x) = (first + i).checked_sub(start).and_then(|j| tile.get_mut(j)) {
+                        *x = T::zero();
+                    }
+                    let any_close = squares_from_products(own, others, close, tile);
+                    if let Some(x) = (first + i).checked_sub(start).and_then(|j| tile.get_mut(j)) {
+                        *x = T::zero();
+                    }
+                    if !any_close {
+                        continue;
+                    }
+                    // Close pairs far from the centre have lost their digits to cancellation.
+                    for (j, (x, &other)) in tile.iter_mut().zip(others).enumerate() {
+                        if first + i != start + j && *x < close * (own + other) {
                             let pairs = factor.row(first + i).iter().zip(factor.row(start + j));
-                            pairs.map(|(&a, &b)| (a - b) * (a - b)).sum()
-                        } else {
-                            square
-                        };
+                            *x = pairs.map(|(&a, &b)| (a - b) * (a - b)).sum();
+                        }
                     }
                 }
             }

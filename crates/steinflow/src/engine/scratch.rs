@@ -4,17 +4,19 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
 
+use super::cloud::Cloud;
 use crate::{Matrix, Real};
 
 /// Buffers at rest.
 #[derive(Debug)]
 pub struct Scratch<T> {
     free: Mutex<Vec<Vec<T>>>,
+    cloud: Mutex<Option<Cloud<T>>>,
 }
 
 impl<T> Default for Scratch<T> {
     fn default() -> Self {
-        Self { free: Mutex::new(Vec::new()) }
+        Self { free: Mutex::new(Vec::new()), cloud: Mutex::new(None) }
     }
 }
 
@@ -40,6 +42,41 @@ impl<T: Real> Scratch<T> {
         data.resize(size, T::zero());
         let matrix = Matrix::from_vec(data, rows, cols).expect("resized to fit");
         Borrowed { matrix, home: self }
+    }
+
+    /// What is known of particles of this shape; it keeps what it learns for the next who asks.
+    pub(crate) fn cloud(&self, count: usize, blocks: usize, dim: usize) -> BorrowedCloud<'_, T> {
+        let kept = self.cloud.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let kept = kept.filter(|cloud| cloud.has_shape(count, blocks, dim));
+        let cloud = kept.unwrap_or_else(|| Cloud::new(count, blocks, dim));
+        BorrowedCloud { cloud: Some(cloud), home: self }
+    }
+}
+
+/// A [`Cloud`] that goes back to its [`Scratch`] when it is dropped.
+#[derive(Debug)]
+pub(crate) struct BorrowedCloud<'a, T: Real> {
+    cloud: Option<Cloud<T>>,
+    home: &'a Scratch<T>,
+}
+
+impl<T: Real> Deref for BorrowedCloud<'_, T> {
+    type Target = Cloud<T>;
+
+    fn deref(&self) -> &Cloud<T> {
+        self.cloud.as_ref().expect("there until it is dropped")
+    }
+}
+
+impl<T: Real> DerefMut for BorrowedCloud<'_, T> {
+    fn deref_mut(&mut self) -> &mut Cloud<T> {
+        self.cloud.as_mut().expect("there until it is dropped")
+    }
+}
+
+impl<T: Real> Drop for BorrowedCloud<'_, T> {
+    fn drop(&mut self) {
+        *self.home.cloud.lock().unwrap_or_else(PoisonError::into_inner) = self.cloud.take();
     }
 }
 

@@ -50,6 +50,28 @@ impl<T: Real> WithSimd for SquaredDistances<'_, T> {
     }
 }
 
+/// products[j] ← own + others[j] − 2 products[j]; tells whether any is below `close` times own +
+/// others[j].
+pub(super) fn squares_from_products<T: Real>(
+    own: T,
+    others: &[T],
+    close: T,
+    products: &mut [T],
+) -> bool {
+    vectorised(
+        #[inline(always)]
+        || {
+            let mut any = false;
+            for (x, &other) in products.iter_mut().zip(others) {
+                let sum = own + other;
+                *x = sum - (*x + *x);
+                any |= *x < close * sum;
+            }
+            any
+        },
+    )
+}
+
 /// out[j] = |x − yⱼ|² for rows yⱼ that begin `stride` entries apart.
 pub(crate) fn squared_distances_to_rows<T: Real>(
     x: &[T],
@@ -97,7 +119,7 @@ impl<T: Real> WithSimd for SquaredDistancesToRows<'_, T> {
 
 /// Σ x², in `f64`, by running sums that fill several registers.
 pub(crate) fn sum_of_squares<T: Real>(values: &[T]) -> f64 {
-    const LANES: usize = 32;
+    const LANES: usize = 64;
     vectorised(
         #[inline(always)]
         || {

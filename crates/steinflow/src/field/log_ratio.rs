@@ -17,7 +17,7 @@ use rayon::prelude::*;
 
 use super::{Field, at_least_two};
 use crate::dynamics::{Evaluated, Terms};
-use crate::engine::kernel_matrix;
+use crate::engine::{kernel_matrix, rows_per_task};
 use crate::kernel::Kernel;
 use crate::{Error, Matrix, Real, Result};
 
@@ -77,7 +77,7 @@ impl LogRatio {
         out: &mut Matrix<T>,
     ) -> Result<()> {
         let scratch = at.scratch;
-        let resolved = self.kernel.resolve(at.state, at.operator.dim(), scratch);
+        let resolved = self.kernel.resolve(at);
         let shares =
             || -> Vec<T> { resolved.sums_of_kernel(scratch).into_iter().map(T::recip).collect() };
         match self.estimator {
@@ -171,7 +171,7 @@ impl<T: Real> Field<T> for LogRatio {
             .par_chunks_mut(moved)
             .zip(force.as_slice().par_chunks(size))
             .enumerate()
-            .with_min_len(64)
+            .with_min_len(rows_per_task(size))
             .for_each(|(i, (out, force))| {
                 let (c, gradient) = (at.coefficients.row(i), at.gradient.row(i));
                 if repulsion == Terms::All {

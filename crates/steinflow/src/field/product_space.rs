@@ -250,7 +250,7 @@ impl<T: Real> Field<T> for ProductSpace {
             if !bandwidths.is_empty() {
                 kernel.bandwidth = Bandwidth::Fixed(bandwidths.to_vec());
             }
-            let resolved = kernel.resolve(at.state, at.operator.dim(), at.scratch);
+            let resolved = kernel.resolve(at);
             let matrix = kernel_matrix(kernel.radial, &resolved.factors());
             if at.operator.diffusion_varies() {
                 for (slot, &block) in moving.iter().enumerate() {

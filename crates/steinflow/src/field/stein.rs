@@ -17,7 +17,7 @@ use rayon::prelude::*;
 
 use super::{Field, at_least_two, gather};
 use crate::dynamics::{Evaluated, Terms};
-use crate::engine::{KernelSums, kernel_sums};
+use crate::engine::{KernelSums, kernel_sums, rows_per_task, vectorised};
 use crate::kernel::{Kernel, Radial, Resolved};
 use crate::{Matrix, Real, Result};
 
@@ -53,7 +53,7 @@ impl<T: Real> Field<T> for Stein {
         moving: &[usize],
         velocity: &mut Matrix<T>,
     ) -> Result<()> {
-        let resolved = self.kernel.resolve(at.state, at.operator.dim(), at.scratch);
+        let resolved = self.kernel.resolve(at);
         match self.kernel.radial {
             Radial::SquaredExponential => self.one_slope(at, moving, &resolved, velocity),
             Radial::InverseMultiquadric => self.slope_per_factor(at, moving, &resolved, velocity),
@@ -80,32 +80,35 @@ impl Stein {
         let (operator, count) = (at.operator, at.state.rows());
         let (dim, moved) = (operator.dim(), moving.len() * operator.dim());
         let width = moved + operator.width();
-        let (points, rates) = (&resolved.centred, &resolved.slope_rates);
+        let (points, rates) = (resolved.centred(), &resolved.slope_rates);
 
         let mut rhs = at.scratch.matrix(count, width);
-        rhs.as_mut_slice().par_chunks_mut(width).enumerate().with_min_len(64).for_each(
-            |(j, row)| {
+        rhs.as_mut_slice()
+            .par_chunks_mut(width)
+            .enumerate()
+            .with_min_len(rows_per_task(width))
+            .for_each(|(j, row)| {
                 let (force, sums) = row.split_at_mut(moved);
                 let (c, x) = (at.coefficients.row(j), points.row(j));
                 gather(at.drift.row(j), moving, dim, force);
                 operator.apply_to_scaled(c, x, rates, moving, self.repulsion, -T::one(), force);
                 sums.copy_from_slice(c);
-            },
-        );
+            });
         let mut sums = at.scratch.matrix(count, width);
         resolved.sums(rhs.as_ref(), &mut sums);
         let share = T::of(1.0 / count as f64);
-        velocity.as_mut_slice().par_chunks_mut(moved).enumerate().with_min_len(64).for_each(
-            |(i, out)| {
+        velocity
+            .as_mut_slice()
+            .par_chunks_mut(moved)
+            .enumerate()
+            .with_min_len(rows_per_task(moved))
+            .for_each(|(i, out)| {
                 let (force, c) = sums.row(i).split_at(moved);
                 out.copy_from_slice(force);
                 let x = points.row(i);
                 operator.apply_to_scaled(c, x, rates, moving, self.repulsion, T::one(), out);
-                for v in out {
-                    *v *= share;
-                }
-            },
-        );
+                scale(share, out);
+            });
     }
 
     /// The general case: k for the drift, and a slope of its own for every factor of the kernel.
@@ -136,7 +139,7 @@ impl Stein {
                 let mut rhs = Matrix::zeros(count, width);
                 for j in 0..count {
                     let (force, sums) = rhs.row_mut(j).split_at_mut(moved);
-                    let (c, x) = (at.coefficients.row(j), resolved.centred.row(j));
+                    let (c, x) = (at.coefficients.row(j), resolved.centred().row(j));
                     operator.apply_to_scaled(c, x, rates, moving, self.repulsion, -T::one(), force);
                     sums.copy_from_slice(c);
                 }
@@ -158,12 +161,21 @@ impl Stein {
                 for (v, &force) in out.iter_mut().zip(force) {
                     *v += force;
                 }
-                let x = resolved.centred.row(i);
+                let x = resolved.centred().row(i);
                 operator.apply_to_scaled(c, x, rates, moving, self.repulsion, T::one(), out);
             }
-            for v in out {
-                *v *= share;
-            }
+            scale(share, out);
         }
     }
+}
+
+fn scale<T: Real>(factor: T, values: &mut [T]) {
+    vectorised(
+        #[inline(always)]
+        || {
+            for x in values {
+                *x *= factor;
+            }
+        },
+    );
 }

@@ -10,7 +10,7 @@ impl<T: Real> System<'_, T> {
     /// that of the start.
     pub fn resample_auxiliaries(&mut self, index: u64) {
         auxiliaries(&mut self.at.state, &self.structure, self.seed, index);
-        self.locals_are_current = false;
+        self.changed_everywhere();
     }
 
     /// Takes `size` rows of the target's data at a time, new ones after every move of θ.

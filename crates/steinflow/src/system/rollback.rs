@@ -100,7 +100,7 @@ impl<T: Real> System<'_, T> {
         self.at.batches = saved.batches;
         self.draw_minibatch();
         self.score_is_current = true;
-        self.locals_are_current = false;
+        self.changed_everywhere();
         Ok(())
     }
 

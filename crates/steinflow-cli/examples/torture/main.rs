@@ -1,0 +1,150 @@
+//! Ends runs in every way that a machine can, goes on with them, and compares the bits.
+//!
+//! `cargo xtask torture` builds the command and runs this; the table goes to standard output.
+
+mod bench;
+mod damage;
+mod disk;
+mod kills;
+mod writers;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use bench::{Bench, Dice, Result};
+use kills::{Blow, CASES};
+
+#[derive(Parser)]
+struct Arguments {
+    /// The command to torture.
+    #[arg(long)]
+    program: PathBuf,
+    /// Runs to kill, over all six methods.
+    #[arg(long, default_value_t = 200)]
+    kills: usize,
+    /// Runs to interrupt in each of three ways.
+    #[arg(long, default_value_t = 20)]
+    signals: usize,
+    /// Checkpoints to damage.
+    #[arg(long, default_value_t = 1000)]
+    damaged: usize,
+    /// Second writers.
+    #[arg(long, default_value_t = 20)]
+    writers: usize,
+    /// Of every random choice; instants still depend on the machine.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+fn main() -> ExitCode {
+    match torture(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("something was lost: see the table");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints the table; whether everything held.
+fn torture(arguments: &Arguments) -> Result<bool> {
+    let Arguments { kills, signals, damaged, writers, seed, .. } = *arguments;
+    let mut dice = Dice(seed);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    println!(
+        "steinflow {}, {} {}, {cores} cores; `cargo xtask torture --kills {kills} --signals {signals} \
+         --damaged {damaged} --writers {writers} --seed {seed}`\n",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+    );
+    let mut all_well = true;
+
+    let columns = "runs | blows | before a checkpoint | identical | different | lost | left behind";
+    println!("| run | ended by | {columns} |");
+    println!("|---|---|--:|--:|--:|--:|--:|--:|--:|");
+    let mut total = kills::Tally::default();
+    for (index, (name, settings)) in CASES.into_iter().enumerate() {
+        let runs = kills / CASES.len() + usize::from(index < kills % CASES.len());
+        let tally = one(arguments, settings, Blow::Kill, runs, &mut dice)?;
+        all_well &= row(name, "SIGKILL", &tally);
+        total.runs += tally.runs;
+        total.blows += tally.blows;
+        total.early += tally.early;
+        total.identical += tally.identical;
+        total.different += tally.different;
+        total.litter += tally.litter;
+        total.lost.extend(tally.lost);
+    }
+    row("all", "SIGKILL", &total);
+    let blows = [
+        (Blow::Interrupt, "SIGINT"),
+        (Blow::Terminate, "SIGTERM"),
+        (Blow::InterruptTwice, "SIGINT twice"),
+    ];
+    for (index, (blow, name)) in blows.into_iter().enumerate() {
+        let (case, settings) = CASES[index * 2];
+        let tally = one(arguments, settings, blow, signals, &mut dice)?;
+        all_well &= row(case, name, &tally) && tally.wrong_codes == 0;
+        if tally.wrong_codes > 0 {
+            eprintln!("{} exit codes were wrong", tally.wrong_codes);
+        }
+    }
+
+    let bench = Bench::new(&arguments.program)?;
+    let tally = damage::ordeal(&bench, damaged, &mut dice)?;
+    println!(
+        "\n| checkpoints damaged | older one used, identical | taken for good | panics | other |"
+    );
+    println!("|--:|--:|--:|--:|--:|");
+    let other = tally.damaged - tally.older_used - tally.accepted;
+    println!(
+        "| {} | {} | {} | {} | {other} |",
+        tally.damaged, tally.older_used, tally.accepted, tally.panics
+    );
+    all_well &= tally.older_used == tally.damaged && tally.panics == 0;
+    tally.troubles.iter().take(3).for_each(|trouble| eprintln!("{trouble}"));
+
+    println!("\n| ordeal | what came of it |");
+    println!("|---|---|");
+    let bench = Bench::new(&arguments.program)?;
+    let (refused, tried, is_same) = writers::ordeal(&bench, writers, &mut dice)?;
+    println!(
+        "| {tried} second writers | {refused} refused; the first is {} |",
+        if is_same { "identical" } else { "different" }
+    );
+    all_well &= refused == tried && is_same;
+    let bench = Bench::new(&arguments.program)?;
+    for (what, came) in disk::ordeal(&bench)? {
+        all_well &= !came.contains("FAILED");
+        println!("| {what} | {came} |");
+    }
+    Ok(all_well)
+}
+
+fn one(
+    arguments: &Arguments,
+    settings: &str,
+    blow: Blow,
+    runs: usize,
+    dice: &mut Dice,
+) -> Result<kills::Tally> {
+    kills::ordeal(&Bench::new(&arguments.program)?, settings, blow, runs, dice)
+}
+
+/// Prints a row; whether nothing was lost.
+fn row(name: &str, how: &str, tally: &kills::Tally) -> bool {
+    let kills::Tally { runs, blows, early, identical, different, lost, litter, .. } = tally;
+    println!(
+        "| {name} | {how} | {runs} | {blows} | {early} | {identical} | {different} | {} | {litter} |",
+        lost.len()
+    );
+    lost.iter().take(3).for_each(|error| eprintln!("{name}: {error}"));
+    *different == 0 && lost.is_empty()
+}

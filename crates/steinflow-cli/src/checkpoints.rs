@@ -1,0 +1,186 @@
+//! What a run records as it goes, and when it puts all of it into a checkpoint.
+
+use std::ops::ControlFlow;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use steinflow::run::{Checkpoint, Observer, Samples, Snapshot, Trace};
+use steinflow::{Matrix, Real};
+use steinflow_io::{Collected, SavedRun, Unfinished, write_checkpoint};
+
+use crate::config::Config;
+use crate::error::Result;
+
+/// When checkpoints are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Every {
+    Steps(u64),
+    Time(Duration),
+    Never,
+}
+
+impl Default for Every {
+    /// What a crash may cost; shorter runs write none.
+    fn default() -> Self {
+        Self::Time(Duration::from_secs(30))
+    }
+}
+
+impl FromStr for Every {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            "write a number of steps as in 1000, a time as in 30s, 5m or 1h, or never".to_owned()
+        };
+        if text == "never" {
+            return Ok(Self::Never);
+        }
+        if let Ok(steps) = text.parse() {
+            return if steps == 0 { Err(wrong()) } else { Ok(Self::Steps(steps)) };
+        }
+        let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+        let time = units.into_iter().find_map(|(unit, seconds)| {
+            let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+            Duration::try_from_secs_f64(number * seconds).ok()
+        });
+        time.map(Self::Time).ok_or_else(wrong)
+    }
+}
+
+/// Writes checkpoints into the folder of an unfinished run.
+pub struct Writer<'a> {
+    pub folder: &'a Unfinished,
+    pub every: Every,
+    /// The text of `config.toml`.
+    pub config: String,
+    /// Fingerprints of the files that the run reads.
+    pub inputs: String,
+    last: Instant,
+    /// The step of the last one that is good.
+    good: Option<u64>,
+    /// What the last one has cost.
+    cost: Duration,
+    is_failing: bool,
+}
+
+impl<'a> Writer<'a> {
+    pub fn new(folder: &'a Unfinished, every: Every, config: String, inputs: String) -> Self {
+        let (last, cost) = (Instant::now(), Duration::ZERO);
+        Self { folder, every, config, inputs, last, good: None, cost, is_failing: false }
+    }
+
+    fn is_due(&self, step: u64) -> bool {
+        match self.every {
+            Every::Steps(steps) => step > 0 && step.is_multiple_of(steps),
+            // At most a twentieth of the run's time.
+            Every::Time(time) => self.last.elapsed() >= time.max(self.cost * 20),
+            Every::Never => false,
+        }
+    }
+
+    /// Writes one. A disk that is full now may not be at the end, and until then the run is worth
+    /// more than its checkpoint: a failure is told, not final.
+    pub fn write<T: Real>(&mut self, recorder: &Record<T>, checkpoint: Checkpoint<T>) {
+        let (begun, step) = (Instant::now(), checkpoint.step);
+        let run = recorder.saved_run(&self.config, &self.inputs, checkpoint);
+        match self.folder.write_checkpoint(step, |file| write_checkpoint(&run, file)) {
+            Ok(()) => {
+                (self.good, self.is_failing) = (Some(step), false);
+            }
+            Err(_) if self.is_failing => {}
+            Err(error) => {
+                self.is_failing = true;
+                let last = match self.good {
+                    Some(step) => format!("the last checkpoint, of step {step}, is good"),
+                    None => "there is no checkpoint yet".to_owned(),
+                };
+                eprintln!("warning: {error}; {last}, and the run goes on");
+            }
+        }
+        (self.last, self.cost) = (Instant::now(), begun.elapsed());
+    }
+}
+
+/// The trace and the samples of a run.
+pub struct Record<T> {
+    pub trace: Trace,
+    pub samples: Option<Samples<T>>,
+}
+
+impl<T: Real> Record<T> {
+    pub fn new(config: &Config) -> Self {
+        Self { trace: Trace::new(config.trace_every), samples: config.samples() }
+    }
+
+    /// Goes on with what a checkpoint holds.
+    pub fn resume(config: &Config, run: &SavedRun<'_, T>) -> Result<Self> {
+        let trace = Trace::resume(config.trace_every, run.trace.to_vec());
+        let samples = match (config.collect_from, &run.samples) {
+            (Some(from), Some(Collected { chains, steps, values })) if !steps.is_empty() => {
+                let (every, rows) = (config.collect_every.unwrap_or(1), steps.len() * chains);
+                let columns = values.len().checked_div(rows).unwrap_or(0);
+                let theta = Matrix::from_vec(values.to_vec(), rows, columns)
+                    .ok_or(steinflow::Error::ForeignState { whose: "the collected samples" })?;
+                Some(Samples::resume(from, every, *chains, steps.to_vec(), theta)?)
+            }
+            _ => config.samples(),
+        };
+        Ok(Self { trace, samples })
+    }
+
+    /// All of the run, for a checkpoint file.
+    pub fn saved_run(
+        &self,
+        config: &str,
+        inputs: &str,
+        checkpoint: Checkpoint<T>,
+    ) -> SavedRun<'_, T> {
+        SavedRun {
+            config: config.to_owned(),
+            inputs: inputs.to_owned(),
+            checkpoint,
+            trace: self.trace.rows().into(),
+            samples: self.samples.as_ref().map(Collected::from),
+        }
+    }
+}
+
+/// Records every step, and writes a checkpoint where one is due.
+pub struct Recorder<'a, 'b, T> {
+    pub record: &'a mut Record<T>,
+    pub writer: &'a mut Writer<'b>,
+}
+
+impl<T: Real> Observer<T> for Recorder<'_, '_, T> {
+    fn observe(&mut self, at: &Snapshot<'_, T>) -> steinflow::Result<ControlFlow<()>> {
+        let mut flow = self.record.trace.observer().observe(at)?;
+        if let Some(samples) = &mut self.record.samples
+            && samples.observer().observe(at)?.is_break()
+        {
+            flow = ControlFlow::Break(());
+        }
+        if self.writer.is_due(at.step) {
+            self.writer.write(self.record, at.checkpoint());
+        }
+        Ok(flow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_steps_or_times() {
+        let parse = |text: &str| text.parse::<Every>();
+        assert_eq!(parse("1000"), Ok(Every::Steps(1000)));
+        assert_eq!(parse("never"), Ok(Every::Never));
+        for (text, seconds) in [("30s", 30.0), ("0.5m", 30.0), ("2h", 7200.0), ("20ms", 0.02)] {
+            assert_eq!(parse(text), Ok(Every::Time(Duration::from_secs_f64(seconds))), "{text}");
+        }
+        for text in ["", "0", "s", "-1s", "nans", "1e400h", "5 parsecs", "-3"] {
+            assert!(parse(text).unwrap_err().contains("30s"), "{text}");
+        }
+    }
+}

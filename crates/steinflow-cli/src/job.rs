@@ -1,0 +1,193 @@
+//! One run: from its settings, or from a checkpoint of it, to its folder.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use steinflow::Real;
+use steinflow::run::{Ended, Outcome};
+use steinflow_io::{CheckpointFile, RunFolder, Unfinished, write_checkpoint};
+use steinflow_models::network::{NetworkFit, NetworkSpec};
+use steinflow_models::{Model, NETWORK};
+
+use crate::args::OutputArguments;
+use crate::changes::inputs;
+use crate::checkpoints::{Every, Record, Recorder, Writer};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::files;
+use crate::memory;
+use crate::network::Report;
+use crate::progress::Progress;
+use crate::sample::sampler;
+use crate::signals::Interrupt;
+use crate::summary::Summary;
+
+/// The checkpoint of a run that has ended, in its folder.
+pub const CHECKPOINT: &str = "checkpoint";
+
+/// Where a run starts.
+pub enum Start {
+    Afresh,
+    From(CheckpointFile),
+}
+
+/// A run to be made.
+pub struct Job<'a> {
+    pub config: Config,
+    pub out: PathBuf,
+    /// Replace what an earlier run has left there.
+    pub force: bool,
+    pub start: Start,
+    pub output: &'a OutputArguments,
+}
+
+/// What a run has come to.
+struct Found<'a, T: Real> {
+    model: &'a dyn Model<T>,
+    network: Option<(&'a NetworkSpec, &'a NetworkFit<T>)>,
+    outcome: &'a Outcome<T>,
+    record: &'a Record<T>,
+}
+
+impl Job<'_> {
+    /// Runs it. The folder of the unfinished run is claimed once the request is known to be sound,
+    /// and before any work is done.
+    pub fn run(self, claim: impl FnOnce() -> Result<Unfinished>) -> Result<ExitCode> {
+        if self.config.is_f32()? { self.run_in::<f32>(claim) } else { self.run_in::<f64>(claim) }
+    }
+
+    fn run_in<T: Real>(self, claim: impl FnOnce() -> Result<Unfinished>) -> Result<ExitCode> {
+        let config = &self.config;
+        let spec = config.model_spec()?;
+        let fit = (spec.name == NETWORK).then(|| NetworkFit::<T>::new(&spec)).transpose()?;
+        let built;
+        let model: &dyn Model<T> = if let Some(fit) = &fit {
+            &fit.network
+        } else {
+            built = steinflow_models::build::<T>(&spec)?;
+            &*built
+        };
+        memory::check::<T>(config, model.dim())?;
+        // Declared before the sampler, which borrows them.
+        let (mut record, unfinished, mut writer);
+        let mut sampler = sampler(config, model)?;
+        let mut checkpoint = None;
+        match &self.start {
+            Start::Afresh => record = Record::new(config),
+            Start::From(file) => {
+                let run = file.decode::<T>()?;
+                record = Record::resume(config, &run)?;
+                sampler = sampler.resume_from(run.checkpoint.clone());
+                checkpoint = Some(run.checkpoint);
+            }
+        }
+        sampler.check()?;
+        let text = config.to_toml()?;
+        if !self.output.quiet {
+            announce_solve(config)?;
+        }
+        unfinished = claim()?;
+        let folder = RunFolder::create(&self.out, self.force)?;
+        let every = self.output.checkpoint_every.unwrap_or_default();
+        writer = Writer::new(&unfinished, every, text, inputs(config));
+        if checkpoint.is_none() {
+            unfinished.forget_checkpoints()?;
+        }
+        unfinished.write("config.toml", writer.config.as_bytes())?;
+        if let Some(checkpoint) = checkpoint {
+            // From here on the run can be taken up from this folder alone.
+            writer.write(&record, checkpoint);
+        }
+        let interrupt = self.listen(folder.partial_path().to_owned());
+        sampler = sampler
+            .interrupt(interrupt.flag())
+            .observe(Recorder { record: &mut record, writer: &mut writer });
+        if !self.output.quiet {
+            let what = format!("{} on {}", config.method, config.model);
+            sampler = sampler.observe(Progress::new(&what));
+        }
+        let outcome = sampler.run().inspect_err(|_| self.say_how_to_go_on())?;
+        if outcome.ended == Ended::Interrupted && every != Every::Never {
+            // First of all, for what comes now may take longer than whoever sent the signal waits.
+            writer.write(&record, outcome.checkpoint.clone());
+        }
+        let network = fit.as_ref().map(|fit| (&spec.network, fit));
+        let result = Found { model, network, outcome: &outcome, record: &record };
+        let summary =
+            self.publish(folder, &writer, &result).inspect_err(|_| self.say_how_to_go_on())?;
+        unfinished.remove();
+        summary.print(&self.out, self.output.json)?;
+        Ok(self.farewell(&outcome, &interrupt))
+    }
+
+    /// Puts the folder of the run in its place.
+    fn publish<T: Real>(
+        &self,
+        mut folder: RunFolder,
+        writer: &Writer<'_>,
+        result: &Found<'_, T>,
+    ) -> Result<Summary> {
+        let &Found { model, outcome, record, .. } = result;
+        let (config, samples) = (&self.config, record.samples.as_ref());
+        let report = result
+            .network
+            .map(|(spec, fit)| Report::new(config, spec, fit, outcome, samples, self.output.quiet));
+        let network = report.as_ref().map(|report| report.summary.clone());
+        let summary = Summary::new(config, model, outcome, &record.trace, samples, network);
+        let found = files::Found { outcome, trace: &record.trace, samples };
+        folder.write("config.toml", writer.config.as_bytes())?;
+        files::write(&mut folder, config, model, &found, &summary, report.as_ref())?;
+        if writer.every != Every::Never {
+            let checkpoint = outcome.checkpoint.clone();
+            let run = record.saved_run(&writer.config, &writer.inputs, checkpoint);
+            folder.write_with(CHECKPOINT, |file| Ok(write_checkpoint(&run, file)?))?;
+        }
+        folder.commit()?;
+        Ok(summary)
+    }
+
+    /// From now on a signal ends the run in good order; a second one ends it at once.
+    fn listen(&self, partial: PathBuf) -> Interrupt {
+        let run = self.out.clone();
+        Interrupt::listen(move || {
+            let _ = std::fs::remove_dir_all(&partial);
+            if Unfinished::exists(&run) {
+                eprintln!("stopped; go on with `steinflow resume {}`", run.display());
+            } else {
+                let _ = std::fs::remove_dir_all(Unfinished::path_of(&run));
+            }
+        })
+    }
+
+    /// After a failure: what was done until the last checkpoint is not lost.
+    fn say_how_to_go_on(&self) {
+        if Unfinished::exists(&self.out) {
+            let run = self.out.display();
+            eprintln!("the last checkpoint is kept: go on from it with `steinflow resume {run}`");
+        }
+    }
+
+    fn farewell<T>(&self, outcome: &Outcome<T>, interrupt: &Interrupt) -> ExitCode {
+        if outcome.ended != Ended::Interrupted {
+            return ExitCode::SUCCESS;
+        }
+        let (steps, run) = (outcome.steps, self.out.display());
+        if self.output.checkpoint_every == Some(Every::Never) {
+            eprintln!("interrupted after step {steps}; everything so far is kept");
+        } else {
+            eprintln!("interrupted after step {steps}; go on with `steinflow resume {run}`");
+        }
+        ExitCode::from(interrupt.exit_code().unwrap_or(Error::INTERRUPTED))
+    }
+}
+
+/// Says what an N×N solve will take before it starts.
+fn announce_solve(config: &Config) -> Result<()> {
+    let method = config.method()?;
+    let bytes = method.field.solve_memory(&config.parameters(), config.particles);
+    if bytes > 0 {
+        let mebibytes = bytes.div_ceil(1 << 20);
+        eprintln!("{} solves an N×N system at every velocity: {mebibytes} MiB", method.name);
+    }
+    Ok(())
+}

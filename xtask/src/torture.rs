@@ -1,0 +1,25 @@
+//! Runs ended in every way that a machine can, taken up again, and compared bit by bit.
+
+use std::env::consts::EXE_SUFFIX;
+
+use crate::stage::{Stage, root};
+
+/// Builds the command and its tormentor, then lets them meet.
+pub fn stages(arguments: &[&str]) -> Vec<Stage> {
+    // All of the workspace, as the tests build it, so that nothing is built twice.
+    let build = ["build", "--workspace", "--bin", "steinflow", "--example", "torture"];
+    vec![Stage::cargo("torture build", &build), run("torture", arguments)]
+}
+
+/// A small one, for every day, once the two are built.
+pub fn short() -> Vec<Stage> {
+    let arguments = ["--kills", "12", "--signals", "2", "--damaged", "14", "--writers", "4"];
+    stages(&arguments)
+}
+
+fn run(name: &'static str, arguments: &[&str]) -> Stage {
+    let built = root().join("target").join("debug");
+    let program = built.join(format!("steinflow{EXE_SUFFIX}")).to_string_lossy().into_owned();
+    let tormentor = built.join("examples").join(format!("torture{EXE_SUFFIX}"));
+    Stage::new(name, tormentor, &[&["--program", program.as_str()], arguments].concat())
+}
