@@ -151,3 +151,31 @@ def test_the_progress_bar_is_for_terminals(capsys, monkeypatch):
     steinflow.sample("banana", steps=50)
     shown = capsys.readouterr().err
     assert "sghmc-stein on banana: 50/50 steps, 100 %" in shown and shown.endswith("\n")
+
+
+def test_the_progress_bar_in_a_notebook(monkeypatch):
+    """With the parts of IPython that it uses."""
+    import sys
+    import types
+
+    shown = []
+
+    class ZMQInteractiveShell:
+        pass
+
+    class Handle:
+        def update(self, markup):
+            shown.append(markup)
+
+    def display(markup, display_id):
+        shown.append(markup)
+        return Handle()
+
+    modules = {
+        "IPython": types.SimpleNamespace(get_ipython=ZMQInteractiveShell),
+        "IPython.display": types.SimpleNamespace(HTML=str, display=display),
+    }
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    steinflow.sample("banana", steps=50)
+    assert shown[-1].startswith('<progress value="50" max="50">')
