@@ -34,17 +34,11 @@ def target_microseconds(init):
     return (time.perf_counter() - begun) / STEPS * 1e6
 
 
-def step_microseconds(init, method):
+def step_microseconds(target, init, method):
     """From the first recorded step to the last: compiling is not in it."""
-    result = steinflow.sample(
-        logdensity_fn,
-        init,
-        backend="jax",
-        method=method,
-        steps=STEPS,
-        step_size=0.1,
-        progress=False,
-    )
+    backend = "jax" if callable(target) else None
+    settings = dict(method=method, steps=STEPS, step_size=0.1, dtype=init.dtype, progress=False)
+    result = steinflow.sample(target, init, backend=backend, **settings)
     begun, ended = result.trace["seconds"][0], result.trace["seconds"][-1]
     steps = result.trace["step"][-1] - result.trace["step"][0]
     return (ended - begun) / steps * 1e6
@@ -60,10 +54,12 @@ def main():
         init = np.random.default_rng(0).standard_normal((PARTICLES, DIM)).astype(precision)
         target = min(target_microseconds(init) for _ in range(REPETITIONS))
         for method in ("svgd", "sghmc-stein", "sghmc"):
-            step = min(step_microseconds(init, method) for _ in range(REPETITIONS))
-            print(
-                f"{method + ' ' + precision[5:]:14}{target:10.0f}{step:10.0f}{step - target:12.0f}"
+            step, in_rust = (
+                min(step_microseconds(density, init, method) for _ in range(REPETITIONS))
+                for density in (logdensity_fn, compiled)
             )
+            name, overhead = f"{method} {precision[5:]}", step - target
+            print(f"{name:14}{target:10.0f}{step:10.0f}{overhead:12.0f}{in_rust:10.0f}")
 
 
 if __name__ == "__main__":
