@@ -83,14 +83,16 @@ class Dynamics:
             (self._block(row), self._block(column), _block(value))
             for (row, column), value in (curl or {}).items()
         ]
-        self.stages = split and [[self._block(name) for name in stage] for stage in split]
+        self.stages: list[list[int]] | None = None
+        if split is not None:
+            self.stages = [[self._block(name) for name in stage] for stage in split]
         self.reads_density = reads_density
         self.coefficients = self._at_point(coefficients, "coefficients")
         self.diffusion_divergence = self._at_point(diffusion_divergence, "diffusion_divergence")
         self.curl_divergence = self._at_point(curl_divergence, "curl_divergence")
         if coefficients is None and any(
-            block[-1][0].endswith(("coefficient", "coefficients"))
-            for block in [*self.diffusion_blocks, *self.curl_blocks]
+            isinstance(value, Coefficient)
+            for value in [*(diffusion or {}).values(), *(curl or {}).values()]
         ):
             raise ValueError("a block has a Coefficient, but no coefficients function was given")
 

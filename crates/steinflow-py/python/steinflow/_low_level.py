@@ -96,7 +96,7 @@ def kernel_sums(
     """
     points = _rows(particles, "particles")
     values = _rows(values, "values", points.dtype)
-    return _steinflow.kernel_sums(points, values, kernel, _settings.text(bandwidth))
+    return _steinflow.kernel_sums(points, values, kernel, _settings.text(bandwidth) or "median-log")
 
 
 def bandwidth(particles: Any, rule: Any = "median-log") -> float:
@@ -106,7 +106,7 @@ def bandwidth(particles: Any, rule: Any = "median-log") -> float:
     >>> steinflow.bandwidth(np.array([[0.0], [3.0], [4.0]]), "median")
     9.0
     """
-    return _steinflow.bandwidth(_rows(particles, "particles"), _settings.text(rule))
+    return _steinflow.bandwidth(_rows(particles, "particles"), _settings.text(rule) or "median-log")
 
 
 def ksd(
@@ -129,6 +129,6 @@ def ksd(
     """
     points = _rows(particles, "particles")
     score = _rows(score, "score", points.dtype)
-    rule = _settings.text(bandwidth)
+    rule = _settings.text(bandwidth) or "median"
     squared = _steinflow.squared_ksd(points, score, kernel, rule, statistic)
     return float(np.sqrt(max(squared, 0.0))) if statistic == "v" else squared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -354,15 +355,8 @@ def _function_target(
             "model_args and model_kwargs are for NumPyro models, and this function is written with "
             f'{backend}: pass backend="numpyro", or bind the arguments with functools.partial'
         )
-    flatten = _tree.flatten
-    if backend == "jax":
-        from steinflow.adapters import jax as adapter
-
-        flatten = adapter.flatten
-    elif backend == "torch":
-        from steinflow.adapters import torch as adapter
-    else:
-        from steinflow.adapters import numpy as adapter
+    adapter = importlib.import_module(f"steinflow.adapters.{backend}")
+    flatten = adapter.flatten if backend == "jax" else _tree.flatten
     if init is not None:
         start, layout = _tree.particles_of(init, flatten)
     elif how["shapes"] is not None:

@@ -13,8 +13,8 @@ class SamplingError(RuntimeError): ...
 
 @final
 class BuiltIn:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         name: str,
         *,
         dim: int | None = None,
@@ -22,7 +22,7 @@ class BuiltIn:
         target: str | None = None,
         prior_sd: float | None = None,
         noise_sd: float | None = None,
-    ) -> None: ...
+    ) -> BuiltIn: ...
     @property
     def name(self) -> str: ...
     @property
@@ -48,7 +48,7 @@ class Checkpoint:
 
 @final
 class Interrupt:
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Interrupt: ...
     def raise_flag(self) -> bool: ...
 
 def methods() -> list[tuple[str, str, list[str], str, bool]]: ...

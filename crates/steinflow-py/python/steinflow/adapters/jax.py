@@ -76,8 +76,8 @@ def target(
     fn: Callable[..., Any] | None,
     layout: Layout,
     dtype: np.dtype | None,
-    loglikelihood_fn: Callable[..., Any] | None = None,
-    logprior_fn: Callable[..., Any] | None = None,
+    loglikelihood_fn: Any = None,
+    logprior_fn: Any = None,
     data: Any = None,
 ) -> Target:
     """`fn(parameters)`, or `logprior_fn(parameters)` and `loglikelihood_fn(parameters, row)` of one
