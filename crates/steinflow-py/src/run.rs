@@ -22,7 +22,7 @@ use crate::dynamics::Raised;
 use crate::errors::{at_step, to_python};
 use crate::interrupt::Interrupt;
 use crate::settings::Settings;
-use crate::target::Function;
+use crate::target::{Function, Widened};
 use crate::watch::Watch;
 
 /// What a run is asked to sample.
@@ -112,8 +112,13 @@ impl<'py> Request<'py, '_> {
                 }
                 Target::Function(function) => (function, None),
             };
+        let widened = match &self.target {
+            Target::Function(function) => Some(Widened(function)),
+            Target::BuiltIn(_) => None,
+        };
         let region: Option<&dyn LogDensity<f64>> = match (&wide, &self.target) {
             (Some(wide), _) => Some(&**wide),
+            (None, Target::Function(_)) if T::NAME == "f32" => widened.as_ref().map(|w| w as _),
             (None, Target::Function(function)) => Some(function),
             _ => None,
         };

@@ -104,6 +104,37 @@ def test_arviz_has_the_names_of_the_schema():
     assert steps[0].tolist() == [4, 6, 8, 10, 12]
 
 
+def test_columns_have_the_names_of_a_tuples_fields():
+    from typing import NamedTuple
+
+    class Line(NamedTuple):
+        slope: np.ndarray
+        offsets: np.ndarray
+
+    def density(p):
+        value = -0.5 * (p.slope**2 + np.sum(p.offsets**2, 1))
+        return value, Line(-p.slope, -p.offsets)
+
+    init = Line(np.arange(5.0), np.arange(10.0).reshape(5, 2))
+    result = sample(density, init, backend="numpy", steps=3)
+    assert isinstance(result.particles, Line)
+    columns = result.columns()
+    assert list(columns) == ["slope", "offsets[0]", "offsets[1]"]
+    assert np.array_equal(columns["offsets[1]"], result.particles.offsets[:, 1])
+
+
+def test_arviz_keeps_the_unconstrained_beside_the_constrained():
+    pytest.importorskip("arviz", reason="ArviZ is not installed")
+    from test_models import PretendStan
+
+    for settings in ({}, {"collect_from": 2, "collect_every": 2}):
+        result = sample(PretendStan(), particles=10, steps=8, **settings)
+        data = result.to_arviz()
+        inner = group(data, "unconstrained_posterior")["sigma"].values
+        assert np.allclose(group(data, "posterior")["sigma"].values, np.exp(inner))
+        assert group(data, "posterior")["m"].shape[-2:] == (2, 2)
+
+
 def test_arviz_summarises_a_result():
     arviz = pytest.importorskip("arviz", reason="ArviZ is not installed")
     result = sample("gaussian", method="ld", steps=300, collect_from=100, collect_every=10)

@@ -217,3 +217,14 @@ def test_phases_follow_one_another():
     assert result.steps == 15
     assert result.trace["step_size"][9] == 0.2
     assert result.trace["step_size"][-1] == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lawgd_on_a_function_takes_a_window(dtype):
+    def density(theta):
+        return tuple(array.astype(dtype) for array in standard_normal(theta))
+
+    result = sample(
+        density, shapes=2, method="lawgd", window=[(-5, 5), (-5, 5)], steps=100, dtype=dtype
+    )
+    assert np.allclose(result.particles.mean(axis=0), 0, atol=0.1)

@@ -10,23 +10,29 @@ import numpy as np
 
 from steinflow import _steinflow
 from steinflow._target import missing
-from steinflow._tree import flatten
 
 if TYPE_CHECKING:
     from steinflow._result import Result
 
 
+def named(result: Result, rows: np.ndarray, constrained: bool = True) -> dict[str, np.ndarray]:
+    """Arrays by name, with one leading axis, from rows of unconstrained numbers."""
+    target = result._run.target
+    if constrained and target.constrain is not None:
+        return target.constrain(rows)
+    return target.layout.named(rows)
+
+
 def columns(result: Result, constrained: bool = True) -> dict[str, np.ndarray]:
     """A column for every number of a particle."""
-    tree = result.particles if constrained else result.unconstrained_particles
     built_in = result._run.target.built_in
+    if built_in is not None:
+        return dict(zip(built_in.parameter_names, result.theta.T, strict=True))
     own: dict[str, np.ndarray] = {}
-    for name, leaf in flatten(tree)[0]:
-        rows = np.reshape(leaf, (len(result.state), -1))
-        names = None if built_in is None else built_in.parameter_names
-        for place, index in enumerate(np.ndindex(*np.shape(leaf)[1:])):
+    for name, value in named(result, result.theta, constrained).items():
+        for index in np.ndindex(*value.shape[1:]):
             suffix = "[" + ",".join(map(str, index)) + "]" if index else ""
-            own[names[place] if names else (name or "theta") + suffix] = rows[:, place]
+            own[name + suffix] = value[(slice(None), *index)]
     return own
 
 
@@ -37,19 +43,15 @@ def to_parquet(result: Result, path: str | PathLike[str]) -> None:
     _steinflow.write_parquet(path, list(kept), kept)
 
 
-def _variables(tree: Any, leading: tuple[int, int]) -> dict[str, tuple[list[str], np.ndarray]]:
-    """Named variables with dimensions, as the ArviZ schema names them."""
+def _variables(
+    values: dict[str, np.ndarray], leading: tuple[int, int]
+) -> dict[str, tuple[list[str], np.ndarray]]:
+    """Variables with dimensions as the ArviZ schema names them, from one leading axis."""
     found = {}
-    for name, leaf in flatten(tree)[0]:
-        name = name or "theta"
-        value = np.asarray(leaf).reshape(*leading, *np.shape(leaf)[_leading_axes(leaf, leading) :])
-        more = [f"{name}_dim_{k}" for k in range(value.ndim - 2)]
-        found[name] = (["chain", "draw", *more], value)
+    for name, value in values.items():
+        more = [f"{name}_dim_{k}" for k in range(value.ndim - 1)]
+        found[name] = (["chain", "draw", *more], value.reshape(*leading, *value.shape[1:]))
     return found
-
-
-def _leading_axes(leaf: Any, leading: tuple[int, int]) -> int:
-    return 2 if np.shape(leaf)[:2] == leading and leading[0] != 1 else 1
 
 
 def groups(result: Result) -> dict[str, Any]:
@@ -69,20 +71,22 @@ def groups(result: Result) -> dict[str, Any]:
     stats: dict[str, tuple[list[str], np.ndarray]]
     if result.draw_steps is not None and len(result.draw_steps):
         leading = (count, len(result.draw_steps))
-        tree, unconstrained = result.draws, result.unconstrained_draws
+        rows = result._draw_rows().reshape(-1, result._run.target.dim)
         stats = {"step": (["chain", "draw"], np.broadcast_to(result.draw_steps, leading).copy())}
     else:
         leading = (1, count)
-        tree, unconstrained = result.particles, result.unconstrained_particles
+        rows = result.theta
         stats = {"lp": (["chain", "draw"], result.log_density[None])}
     coordinates = {"chain": np.arange(leading[0]), "draw": np.arange(leading[1])}
 
     def dataset(variables: Any) -> Any:
         return xarray.Dataset(variables, coordinates, attributes)
 
-    own = {"posterior": dataset(_variables(tree, leading)), "sample_stats": dataset(stats)}
+    posterior = dataset(_variables(named(result, rows), leading))
+    own = {"posterior": posterior, "sample_stats": dataset(stats)}
     if result._run.target.constrain is not None:
-        own["unconstrained_posterior"] = dataset(_variables(unconstrained, leading))
+        unconstrained = _variables(named(result, rows, constrained=False), leading)
+        own["unconstrained_posterior"] = dataset(unconstrained)
     return own
 
 

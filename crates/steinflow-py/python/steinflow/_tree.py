@@ -27,7 +27,8 @@ def flatten(tree: Any) -> tuple[list[tuple[str, Any]], Callable[[Sequence[Any]],
         keys = sorted(tree)
         children = [(str(key), tree[key]) for key in keys]
     elif isinstance(tree, (list, tuple)):
-        children = [(str(index), child) for index, child in enumerate(tree)]
+        own_names = getattr(tree, "_fields", range(len(tree)))
+        children = [(str(name), child) for name, child in zip(own_names, tree, strict=True)]
     else:
         return [("", tree)], lambda leaves: leaves[0]
     leaves: list[tuple[str, Any]] = []
@@ -72,27 +73,27 @@ class Layout:
     def dim(self) -> int:
         return sum(self.sizes)
 
-    def split(self, flat: Any) -> Any:
+    def leaves(self, flat: Any) -> list[Any]:
         """Cuts the last axis into leaves; works for any kind of array that slices and reshapes."""
         leaves, start = [], 0
         for size, shape in zip(self.sizes, self.shapes, strict=True):
             part = flat[..., start : start + size]
             leaves.append(part.reshape((*flat.shape[:-1], *shape)))
             start += size
-        return self.rebuild(leaves)
+        return leaves
 
-    def columns(self) -> list[str]:
-        """A name for every number of a row.
+    def split(self, flat: Any) -> Any:
+        """Cuts the last axis into the pytree."""
+        return self.rebuild(self.leaves(flat))
 
-        >>> Layout(("mu", "theta"), ((), (2,)), tuple).columns()
-        ['mu', 'theta[0]', 'theta[1]']
+    def named(self, flat: Any) -> dict[str, Any]:
+        """Cuts the last axis into leaves, by name.
+
+        >>> list(Layout(("mu", "theta"), ((), (2,)), tuple).named(np.zeros((5, 3))))
+        ['mu', 'theta']
         """
-        names = []
-        for name, shape in zip(self.names, self.shapes, strict=True):
-            for index in np.ndindex(*shape):
-                suffix = "[" + ",".join(map(str, index)) + "]" if index else ""
-                names.append((name or "theta") + suffix)
-        return names
+        names = [name or "theta" for name in self.names]
+        return dict(zip(names, self.leaves(flat), strict=True))
 
 
 def layout_of_shapes(shapes: Any) -> Layout:
