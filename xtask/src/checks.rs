@@ -1,11 +1,11 @@
 //! The checks of `cargo xtask test`, from the quickest to tell to the slowest.
 
 use crate::stage::Stage;
-use crate::{deny, torture};
+use crate::{deny, python, torture};
 
 /// All checks, in the order in which they run.
 pub fn stages() -> Vec<Stage> {
-    vec![
+    let mut stages = vec![
         Stage::cargo("format", &["fmt", "--all", "--check"])
             .needs("fmt", "rustfmt is not installed; `rustup component add rustfmt` installs it"),
         Stage::cargo("lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
@@ -17,5 +17,7 @@ pub fn stages() -> Vec<Stage> {
         Stage::cargo("docs", &["doc", "--workspace", "--no-deps"])
             .with_variable("RUSTDOCFLAGS", "-D warnings"),
         deny::check_if_installed(),
-    ]
+    ];
+    stages.extend(python::checks());
+    stages
 }

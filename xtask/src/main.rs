@@ -5,6 +5,7 @@ mod checks;
 mod deny;
 mod fuzz;
 mod instructions;
+mod python;
 mod stage;
 mod torture;
 
@@ -16,7 +17,8 @@ The repository's tasks.
 
 Usage: cargo xtask <task>
 
-  test   run every check: format, lints, tests, a little torture, docs, dependencies
+  test   run every check: format, lints, tests, a little torture, docs, dependencies,
+         the Python package
   torture [OPTIONS]
          kill, interrupt, damage and starve runs, go on with them, compare the bits; a table
   bench [OPTIONS] [WORK…]
@@ -25,6 +27,7 @@ Usage: cargo xtask <task>
          count the instructions of two kernels with callgrind, against the committed numbers
   fuzz [INPUTS]
          give every parser a million inputs, or so many, made from good ones; a table
+  wheel  build the wheel of the Python package into target/wheels
   deny   check licences and sources of the dependencies; installs cargo-deny if it is missing
   help   show this text
 ";
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         ["fuzz"] => stage::run_all(&fuzz::stages("1000000")),
         ["fuzz", inputs] if inputs.parse::<u64>().is_ok() => stage::run_all(&fuzz::stages(inputs)),
         ["test"] => stage::run_all(&checks::stages()),
+        ["wheel"] => stage::run_all(&python::wheel()),
         ["deny"] => stage::run_all(&deny::install_and_check()),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

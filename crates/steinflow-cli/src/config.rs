@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use steinflow::dynamics::metric::{EnergyMetric, EnergySign};
-use steinflow::integrator::{
-    Adaptive, Euler, Integrator, MidpointSplitting, StepSize, SymmetricSplitting,
-};
+use steinflow::integrator::{self, Integrator, StepSize};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::method::{Method, Parameters};
 use steinflow::precondition::RootMeanSquare;
@@ -254,33 +252,12 @@ impl Config {
 
     pub fn kernel(&self) -> Result<Kernel> {
         let Some(options) = &self.kernel else { return Ok(Kernel::default()) };
-        let radial = match options.kernel.as_str() {
-            "se" => Radial::SquaredExponential,
-            "imq" => Radial::InverseMultiquadric,
-            other => return Err(LibraryError::unknown("kernel", other, ["se", "imq"]).into()),
-        };
-        let view = match options.kernel_on.as_str() {
-            "joint" => View::Joint,
-            "product" => View::Product,
-            "theta" => View::Theta,
-            other => {
-                let known = ["joint", "product", "theta"];
-                return Err(LibraryError::unknown("kernel view", other, known).into());
-            }
-        };
+        let (radial, view) = (Radial::parse(&options.kernel)?, View::parse(&options.kernel_on)?);
         Ok(Kernel { radial, view, bandwidth: Bandwidth::parse(&options.bandwidth)? })
     }
 
     pub fn policy(&self) -> Result<NonFinitePolicy> {
-        match self.non_finite.as_str() {
-            "stop" => Ok(NonFinitePolicy::Stop),
-            "freeze" => Ok(NonFinitePolicy::Freeze),
-            "shrink" => Ok(NonFinitePolicy::Shrink),
-            other => {
-                let known = ["stop", "freeze", "shrink"];
-                Err(LibraryError::unknown("policy for non-finite values", other, known).into())
-            }
-        }
+        Ok(NonFinitePolicy::parse(&self.non_finite)?)
     }
 
     /// Whether particles are f32.
@@ -302,7 +279,11 @@ impl Config {
         self.phase
             .iter()
             .map(|phase| {
-                Ok((integrator(&phase.integrator)?, phase.steps, step_size(&phase.step_size)?))
+                Ok((
+                    integrator::named(&phase.integrator)?,
+                    phase.steps,
+                    StepSize::parse(&phase.step_size)?,
+                ))
             })
             .collect()
     }
@@ -319,40 +300,6 @@ impl Config {
             message: format!("it cannot be written: {error}; use paths in Unicode"),
         })
     }
-}
-
-fn integrator<T: Real>(name: &str) -> Result<Box<dyn Integrator<T>>> {
-    Ok(match name {
-        "euler" => Box::new(Euler),
-        "splitting" => Box::new(SymmetricSplitting),
-        "midpoint-splitting" => Box::new(MidpointSplitting),
-        "adagrad" => Box::new(Adaptive::<T>::adagrad()),
-        "rmsprop" => Box::new(Adaptive::<T>::rmsprop()),
-        "adam" => Box::new(Adaptive::<T>::adam()),
-        other => {
-            let known = ["euler", "splitting", "midpoint-splitting", "adagrad", "rmsprop", "adam"];
-            return Err(LibraryError::unknown("integrator", other, known).into());
-        }
-    })
-}
-
-fn step_size(text: &str) -> Result<StepSize> {
-    let mut parts = text.split(':').map(str::trim);
-    let kind = parts.next().unwrap_or_default();
-    let numbers: Option<Vec<f64>> = parts.map(|part| part.parse().ok()).collect();
-    let parsed = match (kind, numbers.as_deref()) {
-        (number, Some([])) => number.parse().ok().map(StepSize::Constant),
-        ("linear", Some(&[from, to])) => Some(StepSize::Linear(from, to)),
-        ("cosine", Some(&[from, to])) => Some(StepSize::Cosine(from, to)),
-        ("polynomial", Some(&[scale, offset, power])) => {
-            Some(StepSize::Polynomial { scale, offset, power })
-        }
-        _ => None,
-    };
-    parsed.ok_or_else(|| {
-        let remedy = "write a number, linear:FROM:TO, cosine:FROM:TO or polynomial:A:B:GAMMA";
-        LibraryError::setting("step-size", text, remedy).into()
-    })
 }
 
 #[cfg(test)]

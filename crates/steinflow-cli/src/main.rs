@@ -5,7 +5,6 @@ mod catalogues;
 mod changes;
 mod checkpoints;
 mod config;
-mod curvature;
 mod data;
 mod error;
 mod files;

@@ -3,11 +3,13 @@
 mod adaptive;
 mod euler;
 mod schedule;
+mod sharpness;
 mod splitting;
 
 pub use adaptive::{Adaptive, Rule};
 pub use euler::Euler;
 pub use schedule::StepSize;
+pub use sharpness::{places_around, sharpness};
 pub use splitting::{MidpointSplitting, SymmetricSplitting};
 
 use crate::dynamics::Structure;
@@ -38,6 +40,22 @@ pub trait Integrator<T: Real = f64>: Send {
             Err(Error::ForeignState { whose: "the integrator" })
         }
     }
+}
+
+/// The integrator of this name.
+pub fn named<T: Real>(name: &str) -> Result<Box<dyn Integrator<T>>> {
+    Ok(match name {
+        "euler" => Box::new(Euler),
+        "splitting" => Box::new(SymmetricSplitting),
+        "midpoint-splitting" => Box::new(MidpointSplitting),
+        "adagrad" => Box::new(Adaptive::<T>::adagrad()),
+        "rmsprop" => Box::new(Adaptive::<T>::rmsprop()),
+        "adam" => Box::new(Adaptive::<T>::adam()),
+        other => {
+            let known = ["euler", "splitting", "midpoint-splitting", "adagrad", "rmsprop", "adam"];
+            return Err(Error::unknown("integrator", other, known));
+        }
+    })
 }
 
 impl<T: Real> Integrator<T> for Box<dyn Integrator<T>> {

@@ -28,6 +28,15 @@ pub enum Radial {
 }
 
 impl Radial {
+    /// Reads a profile's name: `se` or `imq`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "se" => Ok(Self::SquaredExponential),
+            "imq" => Ok(Self::InverseMultiquadric),
+            other => Err(Error::unknown("kernel", other, ["se", "imq"])),
+        }
+    }
+
     /// ∇₂k = factor/h · (z − z′) · slope, with this factor.
     pub(crate) fn slope_factor(self) -> f64 {
         match self {
@@ -47,6 +56,18 @@ pub enum View {
     Product,
     /// θ alone; ∇k vanishes in the auxiliary blocks.
     Theta,
+}
+
+impl View {
+    /// Reads a view's name: `joint`, `product` or `theta`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "joint" => Ok(Self::Joint),
+            "product" => Ok(Self::Product),
+            "theta" => Ok(Self::Theta),
+            other => Err(Error::unknown("kernel view", other, ["joint", "product", "theta"])),
+        }
+    }
 }
 
 /// A kernel: profile, view and bandwidth rule. Data that any engine can interpret.

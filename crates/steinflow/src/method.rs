@@ -4,6 +4,7 @@
 //! by hand from [`crate::dynamics`] and [`crate::field`]; the catalogue has no privilege.
 
 mod parameters;
+mod step_size;
 
 pub use parameters::{Parameter, Parameters};
 

@@ -43,6 +43,21 @@ pub enum NonFinitePolicy {
     Shrink,
 }
 
+impl NonFinitePolicy {
+    /// Reads a policy's name: `stop`, `freeze` or `shrink`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "stop" => Ok(Self::Stop),
+            "freeze" => Ok(Self::Freeze),
+            "shrink" => Ok(Self::Shrink),
+            other => {
+                let known = ["stop", "freeze", "shrink"];
+                Err(Error::unknown("policy for non-finite values", other, known))
+            }
+        }
+    }
+}
+
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {

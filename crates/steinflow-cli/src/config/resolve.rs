@@ -1,16 +1,15 @@
 //! From what a user has set to a complete config: defaults, and parts that must fit each other.
 
 use steinflow::Error as LibraryError;
-use steinflow::integrator::StepSize;
-use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Parameters};
+use steinflow::integrator::{self, StepSize};
+use steinflow::method::{Method, Parameter, Parameters};
 use steinflow::precondition::RootMeanSquare;
 use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
 use steinflow_models::{Model, NETWORK};
 
 use super::presets::{self, DEFAULT_MODEL};
-use super::{Config, KernelOptions, MethodOptions, ModelOptions, integrator, step_size};
-use crate::curvature;
+use super::{Config, KernelOptions, MethodOptions, ModelOptions};
 use crate::error::{Error, Result};
 use crate::settings::{PhaseSettings, Settings};
 
@@ -61,7 +60,8 @@ impl Config {
                 return Ok(1.0);
             }
             let rule = (precondition == "rms").then(RootMeanSquare::default);
-            Ok(curvature::at_start(target, &start_mean, start_sd, rule)?)
+            let places = integrator::places_around(&start_mean, start_sd);
+            Ok(integrator::sharpness(target, places.as_ref(), start_sd, rule)?)
         };
 
         let sigma = settings.sigma.unwrap_or(1.0);
@@ -200,8 +200,8 @@ fn resolve_phases(
             return Err(does_not_fit(option, "--phase", remedy));
         }
         for phase in &settings.phase {
-            integrator::<f64>(&phase.integrator)?;
-            step_size(&phase.step_size)?.validate(phase.steps)?;
+            integrator::named::<f64>(&phase.integrator)?;
+            StepSize::parse(&phase.step_size)?.validate(phase.steps)?;
         }
         return Ok(settings.phase.clone());
     }
@@ -219,7 +219,7 @@ fn resolve_phases(
             }
             if momentum { (sigma * eta.sqrt()).to_string() } else { eta.to_string() }
         }
-        (None, None) => default_step_size(method, sigma, sharpness()?).to_string(),
+        (None, None) => method.default_step_size(sigma, sharpness()?).to_string(),
     };
     let default_integrator = if momentum { "splitting" } else { "euler" };
     let phase = PhaseSettings {
@@ -227,35 +227,9 @@ fn resolve_phases(
         steps: settings.steps.unwrap_or(DEFAULT_STEPS),
         step_size: size,
     };
-    integrator::<f64>(&phase.integrator)?;
-    step_size(&phase.step_size)?.validate(phase.steps)?;
+    integrator::named::<f64>(&phase.integrator)?;
+    StepSize::parse(&phase.step_size)?.validate(phase.steps)?;
     Ok(vec![phase])
-}
-
-/// A step size for a target whose sharpest direction has curvature L: a fraction of 1/L for
-/// first-order flows, of σ/√L with momentum, and never more than suits a density of unit scale.
-fn default_step_size(method: &Method, sigma: f64, sharpness: f64) -> f64 {
-    // Where the score is averaged over neighbours, motion is slower and bears longer steps.
-    let averaged =
-        matches!(method.field, FieldKind::Stein | FieldKind::SteinStarred | FieldKind::Product);
-    if method.field == FieldKind::Lawgd {
-        // Every perturbation decays at rate 1, whatever the target.
-        return 0.1;
-    }
-    let (most, fraction) = match (method.dynamics, averaged) {
-        (DynamicsKind::Langevin, false) => (0.01, 0.2),
-        (DynamicsKind::Riemannian, true) => (0.05, 0.1),
-        (DynamicsKind::Riemannian, false) => (0.005, 0.02),
-        (_, true) => (0.1, 1.0),
-        (_, false) => (0.05, 0.3),
-    };
-    let sharpness = sharpness.max(1e-12);
-    let stable =
-        if method.dynamics.has_momentum() { sigma / sharpness.sqrt() } else { 1.0 / sharpness };
-    let size: f64 = (fraction * stable).min(most);
-    // Two digits: nobody needs more of a default, and configs are read by people.
-    let unit = 10f64.powf(size.log10().floor() - 1.0);
-    format!("{:.2e}", (size / unit).floor() * unit).parse().unwrap_or(size)
 }
 
 /// Refuses settings that the method does not have.
@@ -319,7 +293,7 @@ fn resolve_parameters(
                 let remedy = "A = ασ²/ε needs a single step size; use --friction";
                 return Err(does_not_fit("alpha", "several phases", remedy));
             };
-            let StepSize::Constant(epsilon) = step_size(&phase.step_size)? else {
+            let StepSize::Constant(epsilon) = StepSize::parse(&phase.step_size)? else {
                 let remedy = "A = ασ²/ε needs a constant step size; use --friction";
                 return Err(does_not_fit("alpha", "a schedule", remedy));
             };

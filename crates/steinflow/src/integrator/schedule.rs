@@ -42,6 +42,32 @@ impl StepSize {
         }
     }
 
+    /// Reads a number, `linear:FROM:TO`, `cosine:FROM:TO` or `polynomial:A:B:GAMMA`.
+    ///
+    /// ```
+    /// use steinflow::integrator::StepSize;
+    /// assert_eq!(StepSize::parse("linear:1:0.1")?, StepSize::Linear(1.0, 0.1));
+    /// # Ok::<(), steinflow::Error>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut parts = text.split(':').map(str::trim);
+        let kind = parts.next().unwrap_or_default();
+        let numbers: Option<Vec<f64>> = parts.map(|part| part.parse().ok()).collect();
+        let parsed = match (kind, numbers.as_deref()) {
+            (number, Some([])) => number.parse().ok().map(Self::Constant),
+            ("linear", Some(&[from, to])) => Some(Self::Linear(from, to)),
+            ("cosine", Some(&[from, to])) => Some(Self::Cosine(from, to)),
+            ("polynomial", Some(&[scale, offset, power])) => {
+                Some(Self::Polynomial { scale, offset, power })
+            }
+            _ => None,
+        };
+        parsed.ok_or_else(|| {
+            let remedy = "write a number, linear:FROM:TO, cosine:FROM:TO or polynomial:A:B:GAMMA";
+            Error::setting("step-size", text, remedy)
+        })
+    }
+
     /// Checks that every step is positive and finite.
     pub fn validate(&self, steps: u64) -> Result<()> {
         let last = steps.saturating_sub(1);

@@ -68,6 +68,11 @@ impl Bandwidth {
         }
     }
 
+    /// h for these points, one a row, all coordinates together.
+    pub fn of<T: Real>(&self, points: MatRef<'_, T>) -> f64 {
+        self.choose(&Factor::new(points, T::one()), None, 0)
+    }
+
     /// h for the centred particles as the kernel's factor number `group` sees them; `known` holds
     /// their squared distances where they are kept.
     pub(crate) fn choose<T: Real>(

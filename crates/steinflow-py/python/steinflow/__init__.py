@@ -1,0 +1,37 @@
+"""Samples from a density known up to a constant, with deterministic interacting particles.
+
+>>> import steinflow
+>>> result = steinflow.sample("banana", method="svgd", steps=200, progress=False)
+>>> result.particles.shape
+(100, 2)
+
+`sample` takes a JAX, PyTorch or NumPy log density, a NumPyro or PyMC model, a Stan model or the name
+of a model that ships. `methods()` and `models()` list what has a name. `velocity`, `kernel_sums`, `ksd`
+and `Dynamics` are the pieces, for a loop of your own.
+"""
+
+from steinflow._catalogue import MethodInfo, ModelInfo, methods, model, models
+from steinflow._dynamics import Coefficient, Dynamics
+from steinflow._low_level import bandwidth, jax_velocity, kernel_sums, ksd, velocity
+from steinflow._result import Result
+from steinflow._sample import sample
+from steinflow._steinflow import SamplingError, __version__
+
+__all__ = [
+    "Coefficient",
+    "Dynamics",
+    "MethodInfo",
+    "ModelInfo",
+    "Result",
+    "SamplingError",
+    "__version__",
+    "bandwidth",
+    "jax_velocity",
+    "kernel_sums",
+    "ksd",
+    "methods",
+    "model",
+    "models",
+    "sample",
+    "velocity",
+]

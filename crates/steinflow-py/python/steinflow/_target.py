@@ -1,0 +1,58 @@
+"""What every adapter makes of the user's target: a function of all particles at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steinflow import _steinflow
+from steinflow._tree import Layout
+
+Evaluate = Callable[[np.ndarray, "np.ndarray | None", float], tuple[Any, Any]]
+
+
+@dataclass
+class Target:
+    """A log density over rows of numbers, and the way back to what the user speaks."""
+
+    name: str
+    function: Evaluate
+    """`function(theta, rows, scale)`: log densities and gradients of all particles; with `rows`, the
+    likelihood of those rows of the data times `scale`."""
+    layout: Layout
+    dtype: np.dtype
+    data_rows: int = 0
+    posterior: bool = False
+    """Whether it is known to describe data: the kernel then sees the parameters alone."""
+    start: Callable[[int, int], np.ndarray] | None = None
+    """`start(count, seed)`: the particles of a run without `init`; a standard normal if None."""
+    constrain: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+    """From rows of unconstrained numbers to named constrained ones."""
+    built_in: Any = None
+    """The compiled model, where there is one."""
+
+    @property
+    def dim(self) -> int:
+        return self.layout.dim
+
+    def evaluate(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log densities and gradients on all of the data."""
+        value, gradient = self.function(np.ascontiguousarray(theta, self.dtype), None, 1.0)
+        return np.asarray(value), np.asarray(gradient)
+
+
+def missing(package: str, what: str, install: str | None = None) -> ImportError:
+    """The error for a package that is not there."""
+    return ImportError(f"{what} needs {package}: pip install {install or package}")
+
+
+def start_around(centre: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Particles near a place that the model recommends.
+
+    A wide start on the unconstrained scale puts scales near zero, where scores explode; interacting
+    particles spread by themselves.
+    """
+    return centre + 0.1 * _steinflow.standard_normal(count, len(centre), seed)

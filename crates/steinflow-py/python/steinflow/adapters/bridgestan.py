@@ -1,0 +1,63 @@
+"""A Stan program through BridgeStan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from steinflow._target import Target
+from steinflow._tree import Layout
+
+
+def target(model: Any, dtype: np.dtype | None) -> Target:
+    """The log density of a `bridgestan.StanModel` on its unconstrained scale."""
+    names = tuple(model.param_unc_names())
+    own = _groups(model.param_names(include_tp=True))
+    dim = model.param_unc_num()
+
+    def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
+        values = np.empty(len(theta), np.float64)
+        gradients = np.empty((len(theta), dim), np.float64)
+        for i, row in enumerate(np.ascontiguousarray(theta, np.float64)):
+            values[i], _ = model.log_density_gradient(row, out=gradients[i])
+        return values.astype(theta.dtype), gradients.astype(theta.dtype)
+
+    def constrain(rows: np.ndarray) -> dict[str, np.ndarray]:
+        rows = np.ascontiguousarray(rows, np.float64)
+        flat = np.stack([model.param_constrain(row, include_tp=True) for row in rows])
+        return {
+            name: flat[:, first : first + size].reshape((len(rows), *shape), order="F")
+            if len(shape) < 2
+            else np.stack([row.reshape(shape, order="F") for row in flat[:, first : first + size]])
+            for name, (first, size, shape) in own.items()
+        }
+
+    return Target(
+        name="Stan model",
+        function=function,
+        layout=Layout(names, ((),) * dim, lambda leaves: dict(zip(names, leaves, strict=True))),
+        dtype=dtype or np.dtype("float64"),
+        posterior=True,
+        constrain=constrain,
+    )
+
+
+def _groups(names: list[str]) -> dict[str, tuple[int, int, tuple[int, ...]]]:
+    """First place, size and shape of every parameter, from Stan's names such as `theta.1.2`.
+
+    >>> _groups(["mu", "theta.1", "theta.2", "L.1.1", "L.2.1"])
+    {'mu': (0, 1, ()), 'theta': (1, 2, (2,)), 'L': (3, 2, (2, 1))}
+    """
+    groups: dict[str, list[tuple[int, tuple[int, ...]]]] = {}
+    for place, name in enumerate(names):
+        base, *indices = name.split(".")
+        groups.setdefault(base, []).append((place, tuple(int(index) for index in indices)))
+    return {
+        base: (
+            entries[0][0],
+            len(entries),
+            tuple(max(column) for column in zip(*(indices for _, indices in entries), strict=True)),
+        )
+        for base, entries in groups.items()
+    }

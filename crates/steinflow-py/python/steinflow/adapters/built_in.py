@@ -1,0 +1,32 @@
+"""A model that ships, by name or made with `steinflow.model`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from steinflow import _steinflow
+from steinflow._target import Target
+from steinflow._tree import Layout
+
+
+def target(model: str | _steinflow.BuiltIn, dtype: np.dtype | None) -> Target:
+    """The compiled model; Python is not asked for a single number."""
+    if isinstance(model, str):
+        model = _steinflow.BuiltIn(model)
+    names = tuple(model.parameter_names)
+
+    def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
+        return model.evaluate(theta)
+
+    return Target(
+        name=model.name,
+        function=function,
+        layout=Layout.flat(len(names)),
+        dtype=dtype or np.dtype("float64"),
+        data_rows=model.data_rows,
+        posterior=model.data_rows > 0,
+        start=model.start,
+        built_in=model,
+    )

@@ -1,0 +1,113 @@
+"""A JAX log density of one pytree of parameters: vectorised, compiled and differentiated here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from steinflow._target import Target, missing
+from steinflow._tree import Layout
+
+
+def import_jax() -> Any:
+    try:
+        import jax
+    except ImportError as error:
+        raise missing("JAX", "a JAX function", "jax") from error
+    return jax
+
+
+def flatten(tree: Any) -> tuple[list[tuple[str, Any]], Callable[[Sequence[Any]], Any]]:
+    """As `steinflow._tree.flatten`, for every pytree that JAX knows."""
+    jax = import_jax()
+    leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
+    named = [
+        (jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves
+    ]
+    return named, lambda values: jax.tree_util.tree_unflatten(structure, values)
+
+
+def precision(jax: Any, dtype: np.dtype | None) -> np.dtype:
+    """The precision JAX computes in, which is the one that the particles get."""
+    own = np.dtype("float64" if jax.config.jax_enable_x64 else "float32")
+    if dtype is not None and dtype.itemsize > own.itemsize:
+        raise TypeError(
+            "the particles are float64 but JAX computes in float32: call "
+            'jax.config.update("jax_enable_x64", True) first, or pass dtype="float32"'
+        )
+    return dtype or own
+
+
+def from_flat(
+    name: str,
+    flat_logdensity: Callable[[Any], Any],
+    layout: Layout,
+    dtype: np.dtype,
+    **more: Any,
+) -> Target:
+    """A target from a traceable log density of one row of numbers."""
+    jax = import_jax()
+    require_scalar(jax, flat_logdensity, layout, dtype)
+    batched = jax.jit(jax.vmap(jax.value_and_grad(flat_logdensity)))
+
+    def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
+        value, gradient = batched(theta)
+        # On a CPU these are views of JAX's own memory.
+        return np.asarray(value), np.asarray(gradient)
+
+    return Target(name, function, layout, dtype, **more)
+
+
+def require_scalar(jax: Any, fn: Callable[[Any], Any], layout: Layout, dtype: np.dtype) -> None:
+    """Refuses a function that does not give one number for one particle."""
+    found = jax.eval_shape(fn, jax.ShapeDtypeStruct((layout.dim,), dtype))
+    shape = getattr(found, "shape", None)
+    if shape != ():
+        what = type(found).__name__ if shape is None else f"shape {shape}"
+        raise TypeError(
+            f"your log density returned {what} for one particle, expected a scalar; it gets the "
+            "parameters of one particle, not a batch: the batch is made for you"
+        )
+
+
+def target(
+    fn: Callable[..., Any] | None,
+    layout: Layout,
+    dtype: np.dtype | None,
+    loglikelihood_fn: Any = None,
+    logprior_fn: Any = None,
+    data: Any = None,
+) -> Target:
+    """`fn(parameters)`, or `logprior_fn(parameters)` and `loglikelihood_fn(parameters, row)` of one
+    row of the data."""
+    jax = import_jax()
+    dtype = precision(jax, dtype)
+    if fn is not None:
+        return from_flat("JAX function", lambda flat: fn(layout.split(flat)), layout, dtype)
+
+    data = jax.tree_util.tree_map(jax.numpy.asarray, data)
+    rows_of_data = len(jax.tree_util.tree_leaves(data)[0])
+
+    def logdensity(flat: Any, batch: Any, scale: Any) -> Any:
+        parameters = layout.split(flat)
+        by_row = jax.vmap(lambda row: loglikelihood_fn(parameters, row))(batch)
+        return logprior_fn(parameters) + scale * by_row.sum()
+
+    require_scalar(jax, lambda flat: logdensity(flat, data, 1.0), layout, dtype)
+    gradients = jax.vmap(jax.value_and_grad(logdensity), in_axes=(0, None, None))
+    on_all = jax.jit(lambda theta: gradients(theta, data, 1.0))
+
+    @jax.jit
+    def on_rows(theta: Any, rows: Any, scale: Any) -> Any:
+        batch = jax.tree_util.tree_map(lambda array: array[rows], data)
+        return gradients(theta, batch, scale)
+
+    def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
+        found = on_all(theta) if rows is None else on_rows(theta, rows, dtype.type(scale))
+        return np.asarray(found[0]), np.asarray(found[1])
+
+    return Target(
+        "JAX likelihood and prior", function, layout, dtype, data_rows=rows_of_data, posterior=True
+    )

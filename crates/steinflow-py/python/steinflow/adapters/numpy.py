@@ -1,0 +1,78 @@
+"""A NumPy function of all particles that returns log densities and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from steinflow._target import Target
+from steinflow._tree import Layout, flatten
+
+
+def _gradient_rows(gradient: Any, layout: Layout, count: int) -> Any:
+    """The gradient as rows, from an array or from a pytree shaped as the parameters."""
+    if layout.names == ("",):
+        return gradient
+    leaves = flatten(gradient)[0]
+    if tuple(name for name, _ in leaves) != layout.names:
+        raise ValueError(
+            f"your function returned gradients for {[name for name, _ in leaves]}, expected "
+            f"{list(layout.names)}"
+        )
+    return np.concatenate([np.reshape(leaf, (count, -1)) for _, leaf in leaves], axis=1)
+
+
+def target(
+    fn: Callable[..., Any] | None,
+    layout: Layout,
+    dtype: np.dtype | None,
+    loglikelihood_fn: Any = None,
+    logprior_fn: Any = None,
+    data: Any = None,
+) -> Target:
+    """The user's function, called as it is.
+
+    `fn(theta)` gets all particles, an array `(N, d)` or a pytree with a leading axis, and returns the
+    log densities `(N,)` and gradients of the shape of `theta`. `loglikelihood_fn(theta, rows)` and
+    `logprior_fn(theta)` return such pairs too, the likelihood summed over `rows` of the data.
+    """
+
+    def pair(answer: Any) -> tuple[Any, Any]:
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise TypeError(
+                f"your function returned {type(answer).__name__}, expected a pair: the log densities "
+                "of all particles, and their gradients (JAX and PyTorch functions need none: pass "
+                'backend="jax" or "torch")'
+            )
+        return answer
+
+    if fn is not None:
+
+        def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
+            value, gradient = pair(fn(layout.split(theta)))
+            return value, _gradient_rows(gradient, layout, len(theta))
+
+        return Target("NumPy function", function, layout, dtype or np.dtype("float64"))
+
+    leaves, rebuild = flatten(data)
+    arrays = [np.asarray(leaf) for _, leaf in leaves]
+
+    def with_data(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
+        chosen = rebuild([array if rows is None else array[rows] for array in arrays])
+        parameters = layout.split(theta)
+        likelihood, slope = pair(loglikelihood_fn(parameters, chosen))
+        prior, prior_slope = pair(logprior_fn(parameters))
+        slope = _gradient_rows(slope, layout, len(theta))
+        prior_slope = _gradient_rows(prior_slope, layout, len(theta))
+        return prior + scale * likelihood, prior_slope + scale * slope
+
+    return Target(
+        "NumPy likelihood and prior",
+        with_data,
+        layout,
+        dtype or np.dtype("float64"),
+        data_rows=len(arrays[0]),
+        posterior=True,
+    )

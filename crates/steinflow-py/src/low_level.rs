@@ -1,0 +1,206 @@
+//! The pieces, for people who write their own loop: arrays in, arrays out.
+
+use numpy::PyArray2;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use steinflow::diagnostics::{Statistic, squared_stein_discrepancy};
+use steinflow::engine::{self, Factor, KernelSums};
+use steinflow::kernel::{Bandwidth, Radial};
+use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real, Result, System};
+
+use crate::arrays::{Array2, Number, array, matrix, same_precision};
+use crate::errors::to_python;
+use crate::settings::Settings;
+
+/// A target whose score is known where the particles are.
+struct Known<T> {
+    log_density: Vec<T>,
+    score: Matrix<T>,
+}
+
+impl<T: Real> LogDensity<T> for Known<T> {
+    fn dim(&self) -> usize {
+        self.score.cols()
+    }
+
+    fn evaluate(
+        &self,
+        _theta: MatRef<'_, T>,
+        _rows: Option<&Minibatch>,
+        log_density: &mut [T],
+        mut score: MatMut<'_, T>,
+    ) -> Result<()> {
+        log_density.copy_from_slice(&self.log_density);
+        score.as_mut_slice().copy_from_slice(self.score.as_slice());
+        Ok(())
+    }
+}
+
+/// The velocity of every particle z = (θ, r, …), one a row, from the scores of θ.
+#[pyfunction]
+pub fn velocity<'py>(
+    py: Python<'py>,
+    state: Array2<'py>,
+    score: &Bound<'py, PyAny>,
+    log_density: Option<Vec<f64>>,
+    settings: Settings,
+) -> PyResult<Bound<'py, PyAny>> {
+    match state {
+        Array2::Double(state) => {
+            let score = matrix(&same_precision::<f64>(score, "score")?);
+            Ok(velocity_of(py, matrix(&state), score, log_density, &settings)?.into_any())
+        }
+        Array2::Single(state) => {
+            let score = matrix(&same_precision::<f32>(score, "score")?);
+            Ok(velocity_of(py, matrix(&state), score, log_density, &settings)?.into_any())
+        }
+    }
+}
+
+fn velocity_of<'py, T: Number>(
+    py: Python<'py>,
+    state: Matrix<T>,
+    score: Matrix<T>,
+    log_density: Option<Vec<f64>>,
+    settings: &Settings,
+) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let (count, dim) = (score.rows(), score.cols());
+    let motion = settings.motion::<T>(py, None)?;
+    let blocks = motion.dynamics.structure(dim).blocks();
+    if (state.rows(), state.cols()) != (count, blocks * dim) {
+        let (name, names) = (&motion.method.name, motion.dynamics.structure(dim).block_names());
+        return Err(PyValueError::new_err(format!(
+            "particles have shape ({}, {}), but the method `{name}` moves ({}) and the score has shape \
+             ({count}, {dim}): expected ({count}, {})",
+            state.rows(),
+            state.cols(),
+            names.join(", "),
+            blocks * dim
+        )));
+    }
+    let log_density = match log_density {
+        Some(given) if given.len() != count => {
+            return Err(PyValueError::new_err(format!(
+                "log_density has {} entries, expected {count}, one for each particle",
+                given.len()
+            )));
+        }
+        Some(given) => given.into_iter().map(T::of).collect(),
+        None => vec![T::zero(); count],
+    };
+    let theta = Matrix::from_fn(count, dim, |i, j| state.row(i)[j]);
+    let target = Known { log_density, score };
+    let raised = motion.raised.clone();
+    let found = py.detach(|| {
+        let mut system = System::new(target, motion.dynamics, motion.field, &theta, settings.seed)?;
+        system.set_state(state)?;
+        let all: Vec<usize> = (0..blocks).collect();
+        system.velocity(&all)
+    });
+    match found {
+        Ok(velocity) => array(py, velocity),
+        Err(error) => {
+            let own = raised.and_then(|raised| raised.lock().ok()?.take());
+            Err(own.unwrap_or_else(|| to_python(error)))
+        }
+    }
+}
+
+fn parsed<T: Number>(points: &Matrix<T>, kernel: &str, rule: &str) -> Result<(Radial, f64)> {
+    let radial = Radial::parse(kernel)?;
+    let rule = Bandwidth::parse(rule)?;
+    steinflow::kernel::Kernel { radial, bandwidth: rule.clone(), ..Default::default() }
+        .validate(1)?;
+    Ok((radial, rule.of(points.as_ref())))
+}
+
+/// h for these particles.
+#[pyfunction]
+pub fn bandwidth(particles: Array2<'_>, rule: &str) -> PyResult<f64> {
+    match particles {
+        Array2::Double(x) => parsed(&matrix(&x), "se", rule),
+        Array2::Single(x) => parsed(&matrix(&x), "se", rule),
+    }
+    .map(|(_, h)| h)
+    .map_err(to_python)
+}
+
+/// K·values.
+#[pyfunction]
+pub fn kernel_sums<'py>(
+    py: Python<'py>,
+    particles: Array2<'py>,
+    values: &Bound<'py, PyAny>,
+    kernel: &str,
+    rule: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    match particles {
+        Array2::Double(x) => {
+            let values = matrix(&same_precision::<f64>(values, "values")?);
+            Ok(sums(py, &matrix(&x), &values, kernel, rule)?.into_any())
+        }
+        Array2::Single(x) => {
+            let values = matrix(&same_precision::<f32>(values, "values")?);
+            Ok(sums(py, &matrix(&x), &values, kernel, rule)?.into_any())
+        }
+    }
+}
+
+fn sums<'py, T: Number>(
+    py: Python<'py>,
+    points: &Matrix<T>,
+    values: &Matrix<T>,
+    kernel: &str,
+    rule: &str,
+) -> PyResult<Bound<'py, PyArray2<T>>> {
+    if points.rows() != values.rows() {
+        return Err(PyValueError::new_err(format!(
+            "values have {} rows, expected {}, one for each particle",
+            values.rows(),
+            points.rows()
+        )));
+    }
+    let (radial, h) = parsed(points, kernel, rule).map_err(to_python)?;
+    let found = py.detach(|| {
+        let factors = [Factor::new(points.as_ref(), T::of(h.recip()))];
+        let values = values.as_ref();
+        engine::kernel_sums(&KernelSums { radial, factors: &factors, values, slopes: &[] }).0
+    });
+    array(py, found)
+}
+
+/// KSD² of particles with the given scores.
+#[pyfunction]
+pub fn squared_ksd<'py>(
+    py: Python<'py>,
+    particles: Array2<'py>,
+    score: &Bound<'py, PyAny>,
+    kernel: &str,
+    rule: &str,
+    statistic: &str,
+) -> PyResult<f64> {
+    match particles {
+        Array2::Double(x) => {
+            let score = matrix(&same_precision::<f64>(score, "score")?);
+            discrepancy(py, &matrix(&x), &score, kernel, rule, statistic)
+        }
+        Array2::Single(x) => {
+            let score = matrix(&same_precision::<f32>(score, "score")?);
+            discrepancy(py, &matrix(&x), &score, kernel, rule, statistic)
+        }
+    }
+    .map_err(to_python)
+}
+
+fn discrepancy<T: Number>(
+    py: Python<'_>,
+    points: &Matrix<T>,
+    score: &Matrix<T>,
+    kernel: &str,
+    rule: &str,
+    statistic: &str,
+) -> Result<f64> {
+    let statistic = Statistic::parse(statistic)?;
+    let (radial, h) = parsed(points, kernel, rule)?;
+    py.detach(|| squared_stein_discrepancy(points.as_ref(), score.as_ref(), radial, h, statistic))
+}

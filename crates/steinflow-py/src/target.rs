@@ -1,0 +1,162 @@
+//! A target that is a Python function of all particles at once.
+
+use numpy::{PyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Result};
+
+use crate::arrays::Number;
+use crate::errors::from_python;
+
+/// `function(theta, rows, scale) -> (log_density, score)`, called with the interpreter held; `rows`
+/// are the indices of a minibatch or None.
+#[derive(FromPyObject)]
+pub struct Function {
+    /// What is called.
+    #[pyo3(attribute("function"))]
+    call: Py<PyAny>,
+    /// The number of coordinates.
+    dim: usize,
+    /// The number of rows of data; 0 where there are none.
+    data_rows: usize,
+}
+
+impl<T: Number> LogDensity<T> for Function {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn data_rows(&self) -> usize {
+        self.data_rows
+    }
+
+    fn evaluate(
+        &self,
+        theta: MatRef<'_, T>,
+        rows: Option<&Minibatch>,
+        log_density: &mut [T],
+        mut score: MatMut<'_, T>,
+    ) -> Result<()> {
+        Python::attach(|py| {
+            let points = PyArray::from_slice(py, theta.as_slice());
+            let points = points.reshape([theta.rows(), theta.cols()])?;
+            let indices = rows.map(|rows| PyArray::from_iter(py, index_column(rows)));
+            let scale = rows.map_or(1.0, |rows| rows.scale);
+            let answer = self.call.bind(py).call1((points, indices, scale))?;
+            let (found, gradient) = pair(&answer)?;
+            let (count, dim) = (theta.rows(), theta.cols());
+            copy(&found, "log density", &[count], log_density)?;
+            copy(&gradient, "gradient", &[count, dim], score.as_mut_slice())
+        })
+        .map_err(from_python)
+    }
+}
+
+/// A function that computes in `f32`, for those who ask in `f64`.
+pub struct Widened<'a>(pub &'a Function);
+
+impl LogDensity<f64> for Widened<'_> {
+    fn dim(&self) -> usize {
+        self.0.dim
+    }
+
+    fn evaluate(
+        &self,
+        theta: MatRef<'_, f64>,
+        rows: Option<&Minibatch>,
+        log_density: &mut [f64],
+        mut score: MatMut<'_, f64>,
+    ) -> Result<()> {
+        let (count, dim) = (theta.rows(), theta.cols());
+        let points = Matrix::from_fn(count, dim, |i, j| theta.row(i)[j] as f32);
+        let (mut values, mut scores) = (vec![0.0; count], Matrix::<f32>::zeros(count, dim));
+        self.0.evaluate(points.as_ref(), rows, &mut values, scores.as_mut())?;
+        log_density.iter_mut().zip(values).for_each(|(to, from)| *to = f64::from(from));
+        let all = score.as_mut_slice().iter_mut().zip(scores.as_slice());
+        all.for_each(|(to, from)| *to = f64::from(*from));
+        Ok(())
+    }
+}
+
+fn index_column(rows: &Minibatch) -> impl Iterator<Item = i64> {
+    rows.indices.iter().map(|&row| i64::try_from(row).unwrap_or(i64::MAX))
+}
+
+fn pair<'py>(answer: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let wrong = || {
+        let kind = answer.get_type();
+        PyTypeError::new_err(format!(
+            "your function returned {kind}, expected a pair: the log densities of all particles, and \
+             their gradients"
+        ))
+    };
+    let pair = answer.cast::<PyTuple>().map_err(|_| wrong())?;
+    if pair.len() != 2 {
+        return Err(wrong());
+    }
+    Ok((pair.get_item(0)?, pair.get_item(1)?))
+}
+
+/// Copies an array of the particles' precision into the library's memory.
+fn copy<T: Number>(
+    found: &Bound<'_, PyAny>,
+    what: &str,
+    shape: &[usize],
+    out: &mut [T],
+) -> PyResult<()> {
+    let py = found.py();
+    let array = match found.cast::<PyArrayDyn<T>>() {
+        Ok(array) => array.readonly(),
+        Err(_) => convert(py, found, what)?,
+    };
+    if array.shape() != shape {
+        return Err(PyValueError::new_err(shape_message(what, array.shape(), shape)));
+    }
+    match array.as_slice() {
+        Ok(values) => out.copy_from_slice(values),
+        Err(_) => {
+            out.iter_mut().zip(array.as_array().iter()).for_each(|(out, value)| *out = *value);
+        }
+    }
+    Ok(())
+}
+
+fn convert<'py, T: Number>(
+    py: Python<'py>,
+    found: &Bound<'py, PyAny>,
+    what: &str,
+) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+    let array = py.import("numpy")?.call_method1("asarray", (found,))?;
+    if T::NAME == "f64" && array.cast::<PyArrayDyn<f32>>().is_ok() {
+        return Err(PyTypeError::new_err(format!(
+            "your function returned a {what} in float32, but the particles are float64: compute in \
+             float64, or pass dtype=\"float32\""
+        )));
+    }
+    let name = if T::NAME == "f32" { "float32" } else { "float64" };
+    let numbers = array.call_method1("astype", (name,)).map_err(|_| {
+        PyTypeError::new_err(format!("your function returned a {what} that is not an array"))
+    })?;
+    numbers.extract()
+}
+
+fn shape_message(what: &str, found: &[usize], expected: &[usize]) -> String {
+    let tuple = |shape: &[usize]| match shape {
+        [one] => format!("({one},)"),
+        _ => format!("({})", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    let count = expected[0];
+    if found.is_empty() {
+        return format!(
+            "your function returned a single {what} for {count} particles: return an array of shape \
+             {}, one row for each particle",
+            tuple(expected)
+        );
+    }
+    format!(
+        "your function returned a {what} of shape {}, expected {} for {count} particles",
+        tuple(found),
+        tuple(expected)
+    )
+}

@@ -1,0 +1,60 @@
+"""Eight schools in JAX, NumPyro and PyMC: the same posterior, and that of a long run of NUTS.
+
+By `sghmc`, whose particles are independent chains, and by `svgd-product`, whose particles interact and
+whose noise makes that exact. The methods without noise keep too little variance here.
+"""
+
+import functools
+import json
+
+import eight_schools
+import numpy as np
+import pytest
+import steinflow
+
+DIFFUSION = dict(method="sghmc", steps=6000, step_size=0.15, collect_from=500, collect_every=10)
+INTERACTING = dict(
+    method="svgd-product", steps=6000, step_size=1.0, collect_from=1000, collect_every=10
+)
+
+
+@functools.cache
+def draws(front_end, interacting=False):
+    settings = INTERACTING if interacting else DIFFUSION
+    run = functools.partial(steinflow.sample, progress=False, **settings)
+    pytest.importorskip("jax", reason="JAX is not installed")
+    if front_end == "jax":
+        found = run(eight_schools.jax_logdensity, shapes={"mu": (), "log_tau": (), "z": (8,)}).draws
+        tau = np.exp(found["log_tau"])
+        theta = found["mu"][..., None] + tau[..., None] * found["z"]
+        return {"mu": found["mu"], "tau": tau, "theta": theta}
+    pytest.importorskip(front_end, reason=f"{front_end} is not installed")
+    if front_end == "numpyro":
+        arguments = (eight_schools.STDDEV, eight_schools.TREATMENT)
+        return run(eight_schools.numpyro_model, model_args=arguments).draws
+    return run(eight_schools.pymc_model()).draws
+
+
+def compare(found, expected):
+    """Means and standard deviations within 5 % of the posterior's standard deviation."""
+    for name in ("mu", "tau", "theta"):
+        sd = np.array(expected[name]["sd"])
+        mean = np.abs(np.subtract(found[name]["mean"], expected[name]["mean"])) / sd
+        spread = np.abs(np.subtract(found[name]["sd"], sd)) / sd
+        assert np.max(mean) < 0.05 and np.max(spread) < 0.05, (name, mean, spread)
+
+
+@pytest.mark.parametrize("front_end", ["jax", "numpyro", "pymc"])
+def test_front_ends_agree_with_nuts(front_end):
+    expected = json.loads(eight_schools.REFERENCE.read_text())
+    compare(eight_schools.moments(draws(front_end)), expected)
+
+
+@pytest.mark.parametrize("front_end", ["numpyro", "pymc"])
+def test_front_ends_agree_with_each_other(front_end):
+    compare(eight_schools.moments(draws(front_end)), eight_schools.moments(draws("jax")))
+
+
+def test_interacting_particles_agree_with_nuts():
+    expected = json.loads(eight_schools.REFERENCE.read_text())
+    compare(eight_schools.moments(draws("jax", interacting=True)), expected)

@@ -1,0 +1,155 @@
+"""Wrong requests: one line, in the user's own terms."""
+
+import functools
+
+import numpy as np
+import pytest
+import steinflow
+from conftest import standard_normal
+
+sample = functools.partial(steinflow.sample, progress=False, backend="numpy")
+INIT = np.random.default_rng(1).standard_normal((10, 2))
+
+
+def refused(kind, *words):
+    """Expects an exception whose message is one line and has these words."""
+
+    class Check:
+        def __enter__(self):
+            self.raises = pytest.raises(kind)
+            self.caught = self.raises.__enter__()
+            return self
+
+        def __exit__(self, *exception):
+            answer = self.raises.__exit__(*exception)
+            message = str(self.caught.value)
+            assert "\n" not in message
+            for word in words:
+                assert word in message, message
+            return answer
+
+    return Check()
+
+
+def test_shapes_that_do_not_fit():
+    with refused(ValueError, "gradient of shape (10,), expected (10, 2) for 10 particles"):
+        sample(lambda x: (x[:, 0], x[:, 0]), INIT)
+    with refused(ValueError, "log density of shape (2,), expected (10,)"):
+        sample(lambda x: (x.sum(axis=0), x), INIT)
+    with refused(ValueError, "init has shape (3,), which is a single particle"):
+        sample(standard_normal, np.zeros(3))
+    with refused(ValueError, "disagree about the number of particles (a: 3, b: 4)"):
+        sample(standard_normal, {"a": np.zeros(3), "b": np.zeros(4)})
+    with refused(ValueError, "init has 5 numbers for each particle, expected 2", "banana"):
+        sample("banana", np.zeros((10, 5)))
+    with refused(ValueError, "number of parameters is not known", "shapes=2"):
+        sample(standard_normal)
+    with refused(ValueError, "shapes is 'two'"):
+        sample(standard_normal, shapes="two")
+
+
+def test_a_scalar_where_a_batch_is_meant():
+    with refused(ValueError, "a single log density for 10 particles", "shape (10,)"):
+        sample(lambda x: (-0.5 * np.sum(x**2), -x), INIT)
+    with refused(TypeError, "your function returned", "expected a pair", "gradients"):
+        sample(lambda x: -0.5 * np.sum(x**2, axis=1), INIT)
+
+
+def test_single_precision_from_a_function_of_double_particles():
+    with refused(TypeError, "float32, but the particles are float64", 'dtype="float32"'):
+        sample(lambda x: tuple(a.astype(np.float32) for a in standard_normal(x)), INIT)
+    with refused(ValueError, "dtype is 'float16': take float64 or float32"):
+        sample(standard_normal, INIT, dtype="float16")
+
+
+def test_numbers_that_are_not_finite():
+    with refused(
+        steinflow.SamplingError, "log density of particle 0 is NaN at step 0", "smaller step"
+    ):
+        sample(lambda x: (np.full(len(x), np.nan), -x), INIT, step_size=0.1)
+    bad = INIT.copy()
+    bad[4, 1] = np.inf
+    with refused(ValueError, "not finite at particle 4"):
+        sample(standard_normal, bad)
+    with refused(steinflow.SamplingError, "score of particle"):
+        sample(
+            lambda x: (x.sum(axis=1), np.where(x > 0.5, x, np.inf)), -np.abs(INIT), step_size=1.0
+        )
+
+
+def test_names_that_are_misspelt():
+    with refused(ValueError, "no method `sghmc-stien`, did you mean `sghmc-stein`?"):
+        sample(standard_normal, INIT, method="sghmc-stien")
+    with refused(ValueError, "no model `bananna`, did you mean `banana`?"):
+        sample("bananna")
+    with refused(TypeError, "no setting frictoin, did you mean friction?"):
+        sample("banana", frictoin=1.0)
+    with refused(TypeError, "no setting stepsize, did you mean step_size?"):
+        sample("banana", stepsize=1.0)
+    with refused(ValueError, "friction does not go with the method `svgd`", "none"):
+        sample("banana", method="svgd", friction=1.0)
+    with refused(ValueError, "kernel does not go with the method `ld`", "no kernel"):
+        sample("banana", method="ld", kernel="se")
+    with refused(ValueError, "there is no integrator `eulr`, did you mean `euler`?"):
+        sample("banana", integrator="eulr")
+    with refused(ValueError, "there is no bandwidth rule `medain`"):
+        sample("banana", bandwidth="medain")
+    with refused(ValueError, "there is no backend 'tensorflow'"):
+        steinflow.sample(standard_normal, INIT, backend="tensorflow")
+
+
+def test_starts_that_cannot_move():
+    with refused(ValueError, "number of particles is 1", "2 or more"):
+        sample(standard_normal, INIT[:1])
+    with refused(ValueError, "10 identical particles", "spread them"):
+        sample(standard_normal, np.ones((10, 2)), method="svgd")
+    # A diffusion has noise of its own.
+    assert sample(standard_normal, np.ones((10, 2)), method="ld", steps=5).steps == 5
+    with refused(ValueError, "particles is 0"):
+        sample("banana", particles=0)
+    with refused(ValueError, "particles is 5 but init has 10"):
+        sample(standard_normal, INIT, particles=5)
+
+
+def test_settings_out_of_range():
+    with refused(ValueError, "step size is -1", "positive"):
+        sample(standard_normal, INIT, step_size=-1)
+    with refused(ValueError, "steps is 2.5: give a whole number"):
+        sample(standard_normal, INIT, steps=2.5)
+    with refused(ValueError, "friction is -1", "zero or positive"):
+        sample(standard_normal, INIT, friction=-1)
+    with refused(ValueError, "batch size is 5", "no data"):
+        sample(standard_normal, INIT, batch_size=5)
+    with refused(ValueError, "budget is -1"):
+        sample(standard_normal, INIT, budget=-1)
+    with refused(ValueError, "collect_every was given without collect_from"):
+        sample(standard_normal, INIT, collect_every=2)
+    with refused(ValueError, "phases and step_size"):
+        sample(standard_normal, INIT, phases=[("euler", 1, 0.1)], step_size=1.0)
+    with refused(ValueError, "say over which window of the target"):
+        sample(standard_normal, INIT, method="lawgd", steps=1)
+
+
+def test_targets_that_are_none():
+    with refused(TypeError, "target is int"):
+        sample(3)
+    with refused(ValueError, "nothing to sample"):
+        sample()
+    with refused(ValueError, "go together"):
+        sample(loglikelihood_fn=standard_normal, data=INIT)
+    with refused(ValueError, "take the place of target, and need data"):
+        sample(loglikelihood_fn=standard_normal, logprior_fn=standard_normal)
+    with refused(ValueError, "cannot be told", "backend="):
+        steinflow.sample(lambda theta: theta, shapes=2)
+    with refused(ValueError, "model_args and model_kwargs are for NumPyro"):
+        sample(standard_normal, INIT, model_args=(1,))
+
+
+@pytest.mark.parametrize("package", ["jax", "torch", "numpyro"])
+def test_a_missing_package_is_named_with_how_to_install_it(package, monkeypatch):
+    import sys
+
+    for name in ("jax", "torch", "numpyro"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with refused(ImportError, "pip install"):
+        steinflow.sample(lambda theta: theta, shapes=2, backend=package)

@@ -1,0 +1,158 @@
+"""NumPyro, PyMC and Stan: constrained parameters, starts, arguments."""
+
+import functools
+import shutil
+
+import numpy as np
+import pytest
+import steinflow
+
+sample = functools.partial(steinflow.sample, progress=False)
+DATA = np.random.default_rng(3).normal(5.0, 2.0, 200)
+
+
+def exact_enough(result, scale_name):
+    """With 200 rows the posterior is near the sample moments, and sd/√200 and sd/√400 wide."""
+    mean, sd = DATA.mean(), DATA.std()
+    draws = result.draws
+    assert (draws[scale_name] > 0).all()
+    assert abs(draws["mu"].mean() - mean) < 0.05
+    assert abs(draws[scale_name].mean() - sd) < 0.05
+    assert np.isclose(draws["mu"].std(), sd / np.sqrt(200), rtol=0.2)
+    assert np.isclose(draws[scale_name].std(), sd / np.sqrt(400), rtol=0.2)
+
+
+RUN = dict(
+    method="sghmc", steps=1500, step_size=0.03, collect_from=500, collect_every=5, particles=50
+)
+
+
+def test_numpyro():
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    numpyro = pytest.importorskip("numpyro", reason="NumPyro is not installed")
+    dist = numpyro.distributions
+
+    def model(rows, scale=1.0):
+        mu = numpyro.sample("mu", dist.Normal(0, 10 * scale))
+        sigma = numpyro.sample("sigma", dist.HalfNormal(5 * scale))
+        numpyro.deterministic("ratio", mu / sigma)
+        numpyro.sample("y", dist.Normal(mu, sigma), obs=rows)
+
+    result = sample(model, model_args=(DATA,), model_kwargs={"scale": 2.0}, **RUN)
+    exact_enough(result, "sigma")
+    particles, unconstrained = result.particles, result.unconstrained_particles
+    assert set(particles) == {"mu", "sigma", "ratio"} and set(unconstrained) == {"mu", "sigma"}
+    assert np.allclose(particles["sigma"], np.exp(unconstrained["sigma"]), rtol=1e-5)
+    assert np.allclose(particles["ratio"], particles["mu"] / particles["sigma"], rtol=1e-5)
+    # The log density is that of the model, up to a constant.
+    from numpyro.infer.util import log_density
+
+    def log_joint(mu, sigma):
+        sites = {"mu": mu, "sigma": sigma}
+        return log_density(model, (DATA,), {"scale": 2.0}, sites)[0] + jax.numpy.log(sigma)
+
+    own = jax.vmap(log_joint)(particles["mu"], particles["sigma"])
+    assert np.allclose(own - own[0], result.log_density - result.log_density[0], atol=1e-2)
+    again = sample(model, unconstrained, model_args=(DATA,), steps=0, backend="numpyro")
+    assert np.allclose(again.particles["sigma"], particles["sigma"])
+    with pytest.raises(ValueError, match=r"init has \['mu'\], but the model's unconstrained"):
+        sample(model, {"mu": np.zeros(5)}, model_args=(DATA,))
+
+
+def test_pymc():
+    pm = pytest.importorskip("pymc", reason="PyMC is not installed")
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 20)
+        sigma = pm.HalfNormal("sigma", 10)
+        pm.Deterministic("ratio", mu / sigma)
+        pm.Normal("y", mu, sigma, observed=DATA)
+    result = sample(model, **RUN)
+    exact_enough(result, "sigma")
+    assert set(result.particles) == {"mu", "sigma", "ratio"}
+    assert set(result.unconstrained_particles) == {"mu", "sigma_log__"}
+    own = result.unconstrained_particles["sigma_log__"]
+    assert np.allclose(result.particles["sigma"], np.exp(own), rtol=1e-5)
+    with pm.Model() as discrete:
+        pm.Poisson("count", 3)
+    with pytest.raises(ValueError, match=r"discrete variables \(count\)"):
+        sample(discrete)
+
+
+def test_pymc_without_jax(monkeypatch):
+    pm = pytest.importorskip("pymc", reason="PyMC is not installed")
+    from steinflow.adapters import pymc as adapter
+
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 20)
+        pm.Normal("y", mu, 2.0, observed=DATA)
+    through_jax = sample(model, method="svgd", steps=20, particles=10, step_size=0.005)
+    monkeypatch.setattr(adapter, "find_spec", lambda name: None)
+    compiled = sample(model, method="svgd", steps=20, particles=10, step_size=0.005)
+    assert compiled.state.dtype == np.float64
+    assert np.allclose(compiled.particles["mu"], through_jax.particles["mu"], atol=1e-3)
+
+
+STAN = """
+data { int N; vector[N] y; }
+parameters { real mu; real<lower=0> sigma; simplex[3] p; }
+transformed parameters { matrix[2, 3] m; m = [[mu, 1, 2], [3, 4, sigma]]; }
+model { mu ~ normal(0, 20); sigma ~ normal(0, 10); y ~ normal(mu, sigma); }
+"""
+
+
+def stan_model(folder):
+    bridgestan = pytest.importorskip("bridgestan", reason="BridgeStan is not installed")
+    from bridgestan.compile import get_bridgestan_path
+
+    if shutil.which("make") is None or shutil.which("g++") is None:
+        pytest.skip("the Stan toolchain is absent: no make or g++")
+    if not get_bridgestan_path(download=False):
+        pytest.skip("the Stan toolchain is absent: BridgeStan's sources are not downloaded")
+    program = folder / "normal.stan"
+    program.write_text(STAN)
+    import json
+
+    data = json.dumps({"N": len(DATA), "y": DATA.tolist()})
+    return bridgestan.StanModel(str(program), data)
+
+
+def test_stan(tmp_path):
+    result = sample(stan_model(tmp_path), **RUN)
+    exact_enough(result, "sigma")
+    particles = result.particles
+    assert np.allclose(particles["p"].sum(axis=1), 1.0)
+    assert particles["m"].shape == (50, 2, 3)
+    assert np.allclose(particles["m"][:, 0, 0], particles["mu"])
+    assert np.allclose(particles["m"][:, 1, 2], particles["sigma"])
+
+
+class PretendStan:
+    """A model with the interface of `bridgestan.StanModel`: N(0, 1) of log(sigma)."""
+
+    def param_unc_names(self):
+        return ["sigma", "x.1"]
+
+    def param_names(self, include_tp=False):
+        return ["sigma", "x.1", "m.1.1", "m.2.1", "m.1.2", "m.2.2"]
+
+    def param_unc_num(self):
+        return 2
+
+    def log_density_gradient(self, theta, out):
+        out[:] = -theta
+        return -0.5 * float(theta @ theta), out
+
+    def param_constrain(self, theta, include_tp=False):
+        return np.array([np.exp(theta[0]), theta[1], 11.0, 21.0, 12.0, 22.0])
+
+
+PretendStan.__module__ = "bridgestan.model"
+
+
+def test_the_stan_adapter_without_its_toolchain():
+    result = sample(PretendStan(), method="svgd", steps=300)
+    assert np.allclose(result.theta.mean(axis=0), 0, atol=0.05)
+    particles = result.particles
+    assert np.allclose(particles["sigma"], np.exp(result.theta[:, 0]))
+    assert particles["x"].shape == (100, 1)
+    assert np.array_equal(particles["m"][0], [[11.0, 12.0], [21.0, 22.0]])

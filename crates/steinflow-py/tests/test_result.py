@@ -1,0 +1,212 @@
+"""Results: resuming, files, ArviZ, pictures."""
+
+import functools
+
+import numpy as np
+import pytest
+import steinflow
+from conftest import standard_normal
+
+sample = functools.partial(steinflow.sample, progress=False)
+
+
+@pytest.mark.parametrize("method", ["svgd", "sghmc", "svgd-product", "sgnht-stein"])
+def test_resuming_gives_the_bits_of_one_long_run(method):
+    run = (
+        functools.partial(sample, "gaussian", method=method, adapt=4, seed=5)
+        if (method == "svgd-product")
+        else functools.partial(sample, "gaussian", method=method, seed=5)
+    )
+    long = run(steps=60, collect_from=10, collect_every=5)
+    parts = run(steps=40, collect_from=10, collect_every=5).resume(steps=20, progress=False)
+    assert parts.steps == 60 and np.array_equal(parts.state, long.state)
+    assert np.array_equal(parts.draws, long.draws)
+    assert np.array_equal(parts.trace["step"], long.trace["step"])
+    assert np.array_equal(parts.trace["velocity_norm"], long.trace["velocity_norm"])
+
+
+def test_an_interrupted_run_is_finished_by_resuming():
+    long = sample(standard_normal, shapes=2, steps=50, seed=1)
+    short = sample(
+        standard_normal, shapes=2, steps=50, seed=1, callbacks=[lambda at: at.step == 20]
+    )
+    assert short.steps == 20
+    rest = short.resume(callbacks=[], progress=False)
+    assert rest.ended == "finished" and np.array_equal(rest.state, long.state)
+
+
+def test_adam_goes_on_with_its_averages():
+    run = functools.partial(sample, "gaussian", method="svgd", integrator="adam", step_size=0.05)
+    resumed = run(steps=10).resume(steps=10, progress=False)
+    assert np.array_equal(resumed.state, run(steps=20).state)
+    scheduled = sample("gaussian", method="svgd", step_size="linear:0.1:0.01", steps=5)
+    with pytest.raises(ValueError, match="the last phase has a schedule"):
+        scheduled.resume(steps=5)
+
+
+def test_a_checkpoint_file_is_gone_on_with(tmp_path):
+    path = tmp_path / "run.checkpoint"
+    run = functools.partial(sample, standard_normal, shapes=2, method="sghmc", checkpoint=path)
+    stopped = run(steps=60, callbacks=[lambda at: at.step == 25], step_size=0.1)
+    assert stopped.steps == 25 and path.exists()
+    finished = run(steps=60, step_size=0.1)
+    whole = sample(standard_normal, shapes=2, method="sghmc", steps=60, step_size=0.1)
+    assert finished.steps == 60 and np.array_equal(finished.state, whole.state)
+    with pytest.raises(ValueError, match="checkpoint of a run with other settings"):
+        run(steps=60, step_size=0.2)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(OSError, match=r"run\.checkpoint"):
+        run(steps=60, step_size=0.1)
+
+
+def test_parquet(tmp_path):
+    result = sample("banana", steps=5)
+    result.to_parquet(tmp_path / "particles.parquet")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    table = parquet.read_table(tmp_path / "particles.parquet")
+    assert table.column_names == [*result.columns(), "log_density"]
+    assert np.array_equal(table["x"].to_numpy(), result.particles[:, 0])
+    with pytest.raises(OSError, match="nowhere"):
+        result.to_parquet(tmp_path / "nowhere" / "particles.parquet")
+
+
+def tree_result(**settings):
+    def density(p):
+        return -0.5 * (p["a"] ** 2 + np.sum(p["b"] ** 2, 1)), {"a": -p["a"], "b": -p["b"]}
+
+    shapes = {"a": (), "b": (3,)}
+    return sample(density, shapes=shapes, backend="numpy", particles=20, steps=12, **settings)
+
+
+def group(data, name):
+    """A group of either kind of ArviZ object."""
+    found = data[name]
+    return found.to_dataset() if hasattr(found, "to_dataset") else found
+
+
+def test_arviz_has_the_names_of_the_schema():
+    pytest.importorskip("arviz", reason="ArviZ is not installed")
+    result = tree_result()
+    data = result.to_arviz()
+    posterior = group(data, "posterior")
+    assert dict(posterior.sizes) == {"chain": 1, "draw": 20, "b_dim_0": 3}
+    assert np.array_equal(posterior["b"].values[0], result.particles["b"])
+    assert posterior.attrs["inference_library"] == "steinflow"
+    assert posterior.attrs["inference_library_version"] == steinflow.__version__
+    assert np.array_equal(group(data, "sample_stats")["lp"].values[0], result.log_density)
+
+    collected = tree_result(collect_from=4, collect_every=2)
+    posterior = group(collected.to_arviz(), "posterior")
+    assert dict(posterior.sizes) == {"chain": 20, "draw": 5, "b_dim_0": 3}
+    assert np.array_equal(posterior["a"].values, collected.draws["a"])
+    assert np.array_equal(posterior["b"].values[:, -1], collected.particles["b"])
+    steps = group(collected.to_arviz(), "sample_stats")["step"].values
+    assert steps[0].tolist() == [4, 6, 8, 10, 12]
+
+
+def test_columns_have_the_names_of_a_tuples_fields():
+    from typing import NamedTuple
+
+    class Line(NamedTuple):
+        slope: np.ndarray
+        offsets: np.ndarray
+
+    def density(p):
+        value = -0.5 * (p.slope**2 + np.sum(p.offsets**2, 1))
+        return value, Line(-p.slope, -p.offsets)
+
+    init = Line(np.arange(5.0), np.arange(10.0).reshape(5, 2))
+    result = sample(density, init, backend="numpy", steps=3)
+    assert isinstance(result.particles, Line)
+    columns = result.columns()
+    assert list(columns) == ["slope", "offsets[0]", "offsets[1]"]
+    assert np.array_equal(columns["offsets[1]"], result.particles.offsets[:, 1])
+
+
+def test_arviz_keeps_the_unconstrained_beside_the_constrained():
+    pytest.importorskip("arviz", reason="ArviZ is not installed")
+    from test_models import PretendStan
+
+    for settings in ({}, {"collect_from": 2, "collect_every": 2}):
+        result = sample(PretendStan(), particles=10, steps=8, **settings)
+        data = result.to_arviz()
+        inner = group(data, "unconstrained_posterior")["sigma"].values
+        assert np.allclose(group(data, "posterior")["sigma"].values, np.exp(inner))
+        assert group(data, "posterior")["m"].shape[-2:] == (2, 2)
+
+
+def test_arviz_summarises_a_result():
+    arviz = pytest.importorskip("arviz", reason="ArviZ is not installed")
+    result = sample("gaussian", method="ld", steps=300, collect_from=100, collect_every=10)
+    summary = arviz.summary(result.to_arviz())
+    assert len(summary) == 2 and np.allclose(summary["mean"], 0, atol=0.5)
+
+
+@pytest.mark.parametrize("kind", ["zarr", "netcdf"])
+def test_files_that_xarray_reads(tmp_path, kind):
+    xarray = pytest.importorskip("xarray", reason="xarray is not installed")
+    pytest.importorskip({"zarr": "zarr", "netcdf": "h5netcdf"}[kind], reason=f"no {kind} library")
+    result = tree_result()
+    path = tmp_path / f"run.{kind}"
+    getattr(result, f"to_{kind}")(path)
+    tree = xarray.open_datatree(path, engine={"zarr": "zarr", "netcdf": "h5netcdf"}[kind])
+    assert np.array_equal(tree["posterior"]["b"].values[0], result.particles["b"])
+    assert np.array_equal(tree["sample_stats"]["lp"].values[0], result.log_density)
+
+
+def test_pictures_and_the_notebook():
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    result = tree_result()
+    figure = result.plot_particles()
+    assert isinstance(figure, matplotlib.figure.Figure) and len(figure.axes) == 16
+    (axes,) = sample("banana", steps=3).plot_particles().axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x", "y")
+    assert len(axes.collections[0].get_offsets()) == 100
+    labels = [axes.get_ylabel() for axes in result.plot_trace().axes]
+    assert labels == ["mean log density", "velocity norm", "bandwidth"]
+    line = result.plot_trace().axes[0].lines[0]
+    assert np.array_equal(line.get_ydata(), result.trace["mean_log_density"])
+    with pytest.raises(ValueError, match="no parameter 'c'; known: a, b"):
+        result.plot_particles(["c"])
+    page = result._repr_html_()
+    assert "data:image/png;base64," in page and "<td>b[2]</td>" in page
+    assert "20 particles in 4 dimensions" in repr(result)
+
+
+def test_the_progress_bar_is_for_terminals(capsys, monkeypatch):
+    import sys
+
+    steinflow.sample("banana", steps=50)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    steinflow.sample("banana", steps=50)
+    shown = capsys.readouterr().err
+    assert "sghmc-stein on banana: 50/50 steps, 100 %" in shown and shown.endswith("\n")
+
+
+def test_the_progress_bar_in_a_notebook(monkeypatch):
+    """With the parts of IPython that it uses."""
+    import sys
+    import types
+
+    shown = []
+
+    class ZMQInteractiveShell:
+        pass
+
+    class Handle:
+        def update(self, markup):
+            shown.append(markup)
+
+    def display(markup, display_id):
+        shown.append(markup)
+        return Handle()
+
+    modules = {
+        "IPython": types.SimpleNamespace(get_ipython=ZMQInteractiveShell),
+        "IPython.display": types.SimpleNamespace(HTML=str, display=display),
+    }
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    steinflow.sample("banana", steps=50)
+    assert shown[-1].startswith('<progress value="50" max="50">')

@@ -1,0 +1,48 @@
+"""PyTorch log densities."""
+
+import functools
+
+import numpy as np
+import pytest
+import steinflow
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+sample = functools.partial(steinflow.sample, progress=False)
+
+
+def banana(p):
+    return -0.5 * (p["x"] ** 2 / 4 + (p["y"] + 0.5 * (p["x"] ** 2 - 4)) ** 2)
+
+
+def test_a_density_gives_the_particles_of_the_librarys_own(rng):
+    init = rng.standard_normal((50, 2))
+    tensors = {"x": torch.from_numpy(init[:, 0]), "y": torch.from_numpy(init[:, 1])}
+    ours = sample(banana, tensors, backend="torch", dtype="float64", method="svgd", steps=100)
+    theirs = sample("banana", init, method="svgd", steps=100)
+    found = np.column_stack([ours.particles["x"], ours.particles["y"]])
+    assert np.allclose(found, theirs.particles, atol=1e-8)
+
+
+def test_the_default_precision_is_that_of_torch():
+    result = sample(lambda x: -0.5 * torch.sum(x**2), shapes=2, steps=5)
+    assert result.state.dtype == np.float32
+
+
+def test_a_density_that_is_no_scalar():
+    with pytest.raises(TypeError, match="expected a scalar tensor"):
+        sample(lambda x: -0.5 * torch.square(x), shapes=2)
+
+
+def test_minibatches_of_rows(rng):
+    data = torch.from_numpy(rng.normal(1.5, 1.0, 200).astype(np.float32))
+    result = sample(
+        loglikelihood_fn=lambda mean, row: -0.5 * torch.sum((row - mean) ** 2),
+        logprior_fn=lambda mean: -0.5 * torch.sum(mean**2) / 100,
+        data=data,
+        batch_size=50,
+        shapes=1,
+        method="svgd",
+        steps=300,
+        step_size=2e-3,
+    )
+    assert abs(result.particles.mean() - data.numpy().mean()) < 0.1

@@ -1,0 +1,55 @@
+//! The Python package: its extension module, an environment of its own, lints, tests, and the wheel.
+
+use std::env::consts::EXE_SUFFIX;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::stage::{Stage, root};
+
+const ABSENT: &str = "there is no Python 3.11 or newer (`python3`)";
+
+/// The checks of the package, or a stage that says why they are skipped.
+pub fn checks() -> Vec<Stage> {
+    if !python_is_installed() {
+        return vec![Stage::skipped("python", ABSENT)];
+    }
+    vec![
+        // With all targets, cargo builds the module from what the tests before have built already.
+        Stage::cargo("extension", &["build", "--workspace", "--all-targets"]),
+        Stage::new("environment", "python3".into(), &["crates/steinflow-py/environment.py"]),
+        Stage::new("python lints", program("ruff"), &["check"]),
+        Stage::new("python format", program("ruff"), &["format", "--check"]),
+        Stage::new("python", program("python"), &["-m", "pytest", "-q", "-rs", "--durations=5"]),
+    ]
+}
+
+/// Builds the wheel into `target/wheels`.
+pub fn wheel() -> Vec<Stage> {
+    if !python_is_installed() {
+        return vec![Stage::skipped("wheel", ABSENT)];
+    }
+    let script = "crates/steinflow-py/environment.py";
+    vec![
+        Stage::new("environment", "python3".into(), &[script, "--tools-only"]),
+        Stage::new(
+            "wheel",
+            program("maturin"),
+            &["build", "--release", "--locked", "--out", "target/wheels"],
+        ),
+    ]
+}
+
+/// A program of the environment.
+fn program(name: &str) -> PathBuf {
+    let folder = if cfg!(windows) { "Scripts" } else { "bin" };
+    root().join("target").join("python").join(folder).join(format!("{name}{EXE_SUFFIX}"))
+}
+
+fn python_is_installed() -> bool {
+    Command::new("python3")
+        .args(["-c", "import sys, venv; sys.exit(sys.version_info < (3, 11))"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
