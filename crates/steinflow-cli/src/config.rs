@@ -82,6 +82,8 @@ pub struct ModelOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_precision: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_rate: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub weight_precision: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_fraction: Option<f64>,
@@ -130,6 +132,17 @@ impl ModelOptions {
         };
         let precision =
             |fixed: Option<f64>| fixed.map_or_else(Precision::default, Precision::Fixed);
+        let noise = match (self.noise_precision, self.noise_rate) {
+            (Some(_), Some(_)) => {
+                return Err(Error::DoesNotFit {
+                    option: "noise-rate",
+                    what: "--noise-precision".to_owned(),
+                    remedy: "a precision that is fixed has no prior; drop one".to_owned(),
+                });
+            }
+            (None, Some(rate)) => Precision::Learned { shape: 1.0, rate },
+            (fixed, None) => precision(fixed),
+        };
         let test_rows = match (self.test_fraction, &self.split_file, self.split) {
             // Nothing to hold back is no error here.
             (None | Some(0.0), None, None) => TestRows::None,
@@ -148,10 +161,7 @@ impl ModelOptions {
         };
         Ok(NetworkSpec {
             architecture: Architecture { hidden, activation },
-            precisions: Precisions {
-                noise: precision(self.noise_precision),
-                weights: precision(self.weight_precision),
-            },
+            precisions: Precisions { noise, weights: precision(self.weight_precision) },
             test_rows,
         })
     }

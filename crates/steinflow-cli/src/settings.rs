@@ -48,6 +48,10 @@ pub struct Settings {
     /// Fixes the noise precision γ of a network, in standard units [default: learned].
     #[arg(long, value_name = "GAMMA", help_heading = "Model")]
     pub noise_precision: Option<f64>,
+    /// Rate of the Gamma(1, rate) prior of a network's noise precision γ, in standard units; a smaller
+    /// one lets a network believe in targets with little noise [default: 0.1].
+    #[arg(long, value_name = "RATE", help_heading = "Model")]
+    pub noise_rate: Option<f64>,
     /// Fixes the precision λ of a network's weights [default: learned].
     #[arg(long, value_name = "LAMBDA", help_heading = "Model")]
     pub weight_precision: Option<f64>,
@@ -299,6 +303,7 @@ impl Settings {
                 hidden: other.hidden,
                 activation: other.activation,
                 noise_precision: other.noise_precision,
+                noise_rate: other.noise_rate,
                 weight_precision: other.weight_precision,
                 test_fraction: other.test_fraction,
                 split: other.split,
@@ -316,7 +321,7 @@ impl Settings {
             (other.dim, other.data, other.target) = (None, None, None);
             (other.prior_sd, other.noise_sd, other.batch_size) = (None, None, None);
             (other.hidden, other.activation) = (Vec::new(), None);
-            (other.noise_precision, other.weight_precision) = (None, None);
+            (other.noise_precision, other.noise_rate, other.weight_precision) = (None, None, None);
             (other.test_fraction, other.split, other.split_file) = (None, None, None);
             (other.start_mean, other.start_sd) = (Vec::new(), None);
         }
@@ -363,6 +368,7 @@ impl Settings {
             noise_sd,
             activation,
             noise_precision,
+            noise_rate,
             weight_precision,
             test_fraction,
             split,

@@ -103,6 +103,28 @@ fn a_run_goes_on_from_what_a_killed_one_left() {
 }
 
 #[test]
+fn a_setting_that_does_not_exist_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in [
+        ("method = \"svgd\"", "method = \"svgd\"\nnoise-rates = 0.1"),
+        ("steps = 40", "steps = 40\nparticels = 7"),
+        ("name = \"penguins\"", "name = \"penguins\"\nstep = 3"),
+        ("label = \"SVGD\"\n", ""),
+    ] {
+        fs::write(folder.path().join("wrong.toml"), PLAN.replace(from, to)).unwrap();
+        let refused = Command::cargo_bin("steinflow")
+            .unwrap()
+            .current_dir(folder.path())
+            .args(["reproduce", "uci", "--settings", "wrong.toml"])
+            .assert()
+            .code(2);
+        let message = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+        let named = to.lines().last().unwrap_or("label").split(' ').next().unwrap();
+        assert!(message.contains(named), "{message}");
+    }
+}
+
+#[test]
 fn wrong_requests_are_refused_before_any_work() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();

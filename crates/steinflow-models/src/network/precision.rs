@@ -58,6 +58,17 @@ pub(super) struct AtParticle {
 }
 
 impl Precision {
+    /// What starting values are drawn from.
+    pub(super) fn for_start(self) -> Self {
+        const LARGEST_MEAN: f64 = 10.0;
+        match self {
+            Self::Learned { shape, rate } => {
+                Self::Learned { shape, rate: rate.max(shape / LARGEST_MEAN) }
+            }
+            Self::Fixed(_) => self,
+        }
+    }
+
     pub(super) fn require_valid(self, names: [&'static str; 3]) -> Result<()> {
         match self {
             Self::Learned { shape, rate } => {

@@ -1,5 +1,6 @@
 //! Where particles begin: weights ~ N(0, 2/(fan in + fan out)) (Glorot and Bengio 2010), biases 0, and
-//! log γ, log λ from their Gamma priors.
+//! log γ, log λ from their Gamma priors, or from Gammas of mean 10 where the priors' means are larger:
+//! particles that believe in a precise fit before they have one are thrown far away.
 
 use rand_distr::{Distribution, StandardNormal};
 use steinflow::Matrix;
@@ -32,10 +33,10 @@ pub(super) fn sample(
             }
         }
         if let Some(at) = layout.log_gamma {
-            theta[at] = precisions.noise.draw_log(&mut generator);
+            theta[at] = precisions.noise.for_start().draw_log(&mut generator);
         }
         if let Some(at) = layout.log_lambda {
-            theta[at] = precisions.weights.draw_log(&mut generator);
+            theta[at] = precisions.weights.for_start().draw_log(&mut generator);
         }
     }
     start
@@ -45,10 +46,10 @@ pub(super) fn sample(
 pub(super) fn gaussian(layout: &Layout, precisions: &Precisions) -> Start {
     let mut mean = vec![0.0; layout.dim];
     if let Some(at) = layout.log_gamma {
-        mean[at] = precisions.noise.mean().ln();
+        mean[at] = precisions.noise.for_start().mean().ln();
     }
     if let Some(at) = layout.log_lambda {
-        mean[at] = precisions.weights.mean().ln();
+        mean[at] = precisions.weights.for_start().mean().ln();
     }
     let variance: f64 = layout
         .layers()

@@ -1,8 +1,10 @@
 //! What is run: settings, grids and data sets, from a TOML file.
 
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, Error as _};
 use steinflow::Error as LibraryError;
 use steinflow_models::data::data_set;
+use toml::Table;
 
 use super::job::Source;
 use crate::args::UciArguments;
@@ -15,24 +17,18 @@ const SHIPPED: [(&str, &str); 2] = [
     ("best", include_str!("../../../../../experiments/uci/best.toml")),
 ];
 
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Plan {
-    #[serde(skip)]
     pub text: String,
     pub search: Search,
-    #[serde(default)]
     pub grid: Grid,
-    #[serde(rename = "dataset")]
     pub datasets: Vec<DataSetPlan>,
-    #[serde(rename = "run")]
     pub runs: Vec<Run>,
     /// What all runs share; a run's own settings win.
-    #[serde(flatten)]
     pub common: Settings,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DataSetPlan {
     pub name: String,
     /// Iterations, where they differ from those of the others.
@@ -40,7 +36,7 @@ pub struct DataSetPlan {
 }
 
 /// How hyperparameters are chosen inside the training rows.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Search {
     pub validation_fraction: f64,
@@ -68,12 +64,9 @@ pub struct Grid {
 }
 
 /// One method: its settings, and which of the grid's hyperparameters it searches.
-#[derive(Deserialize)]
 pub struct Run {
     pub label: String,
-    #[serde(default)]
     pub search: Vec<String>,
-    #[serde(flatten)]
     pub settings: Settings,
 }
 
@@ -88,8 +81,7 @@ impl Plan {
                 .map_err(|source| Error::ConfigUnreadable { path: name.into(), source })?,
         };
         let wrong = |message: String| Error::ConfigWrong { path: name.into(), message };
-        let mut plan: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-        plan.text = text;
+        let mut plan = Self::parse(text).map_err(|error| wrong(error.to_string()))?;
         if arguments.common.quick {
             plan.shorten();
         }
@@ -105,6 +97,25 @@ impl Plan {
             data_set(&set.name)?;
         }
         Ok(plan)
+    }
+
+    /// Whatever is not of the plan itself is a setting, and one that does not exist is an error.
+    fn parse(text: String) -> Result<Self, toml::de::Error> {
+        let mut table: Table = text.parse()?;
+        let datasets = take(&mut table, "dataset")?.unwrap_or_default();
+        let search = take(&mut table, "search")?.unwrap_or_default();
+        let grid = take(&mut table, "grid")?.unwrap_or_default();
+        let runs: Vec<Table> = take(&mut table, "run")?.unwrap_or_default();
+        let run = |mut table: Table| {
+            let label = take(&mut table, "label")?;
+            Ok(Run {
+                label: label.ok_or_else(|| toml::de::Error::custom("a run has no `label`"))?,
+                search: take(&mut table, "search")?.unwrap_or_default(),
+                settings: table.try_into()?,
+            })
+        };
+        let runs = runs.into_iter().map(run).collect::<Result<_, toml::de::Error>>()?;
+        Ok(Self { text, search, grid, datasets, runs, common: table.try_into()? })
     }
 
     /// A hundredth of the work, to see that everything runs.
@@ -123,6 +134,11 @@ impl Plan {
             rung.steps = (rung.steps / 50).max(1);
         }
     }
+}
+
+/// Takes an entry out of a table.
+fn take<E: DeserializeOwned>(table: &mut Table, name: &str) -> Result<Option<E>, toml::de::Error> {
+    table.remove(name).map(toml::Value::try_into).transpose()
 }
 
 /// The splits of a data set that are asked for.
