@@ -169,7 +169,8 @@ impl<'py> Request<'py, '_> {
         if let Some(flag) = interrupt {
             sampler = sampler.interrupt(flag);
         }
-        let outcome = py.detach(|| sampler.run()).map_err(named)?;
+        // On this thread: signals, and what a user has set for it (precision, error states), are its own.
+        let outcome = py.detach(|| sampler.run_here()).map_err(named)?;
         recorder.save(outcome.checkpoint.clone())?;
         let saved = recorder.saved(outcome.checkpoint.clone());
         let saved = SavedRun {

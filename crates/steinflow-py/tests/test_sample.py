@@ -208,6 +208,20 @@ def test_runs_in_other_threads(rng):
     assert found[0].steps == 20
 
 
+def test_functions_are_called_on_the_callers_thread():
+    threads = set()
+
+    def density(theta):
+        threads.add(threading.get_ident())
+        return standard_normal(theta)
+
+    def watch(at):
+        threads.add(threading.get_ident())
+
+    sample(density, shapes=2, backend="numpy", particles=200, steps=5, callbacks=[watch])
+    assert threads == {threading.get_ident()}
+
+
 def test_phases_follow_one_another():
     result = sample(
         "gaussian",

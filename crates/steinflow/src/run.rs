@@ -349,10 +349,17 @@ impl<'a, T: Real> Sampler<'a, T> {
         self.check()?;
         // On one of the threads that share the work: handing every small piece over to them from
         // outside would cost more than the piece.
-        rayon::scope(|_| self.run_here())
+        rayon::scope(|_| self.take_steps())
     }
 
-    fn run_here(self) -> Result<Outcome<T>> {
+    /// As [`Sampler::run`], with target and observers called on the calling thread: for those that are
+    /// bound to it. A little slower for small problems.
+    pub fn run_here(self) -> Result<Outcome<T>> {
+        self.check()?;
+        self.take_steps()
+    }
+
+    fn take_steps(self) -> Result<Outcome<T>> {
         let (begun, total_steps) = (Instant::now(), self.total_steps());
         let (theta, checkpoint) = self.start.particles(self.seed);
         let mut system = System::new(self.target, self.dynamics, self.field, &theta, self.seed)?;
