@@ -6,6 +6,7 @@
 //! ```
 
 mod bandwidth;
+mod select;
 
 pub use bandwidth::{Bandwidth, EXACT_PAIRS, SAMPLED_PAIRS};
 

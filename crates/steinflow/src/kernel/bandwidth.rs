@@ -18,6 +18,7 @@
 
 use rayon::prelude::*;
 
+use super::select::at_ranks;
 use crate::engine::{Factor, squared_distances_to_rows};
 use crate::{Error, MatRef, Real, Result};
 
@@ -131,13 +132,8 @@ fn median_with_diagonal<T: Real>(
     let pair_at = |rank: usize| rank.checked_sub(zeros).map(|rank| rank / copies);
     let (low, high) = (pair_at((total - 1) / 2), pair_at(total / 2));
     let Some(high) = high else { return of(0.0) };
-    let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
-    let (below, &mut upper, _) = squares.select_nth_unstable_by(high, order);
-    let lower = match low {
-        None => T::zero(),
-        Some(low) if low == high => upper,
-        Some(_) => below.iter().copied().fold(T::zero(), T::max),
-    };
+    let (lower, upper) = at_ranks(squares, low.unwrap_or(high), high);
+    let lower = low.map_or(T::zero(), |_| lower);
     0.5 * (of(lower.as_f64()) + of(upper.as_f64()))
 }
 
