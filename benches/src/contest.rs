@@ -61,17 +61,22 @@ impl Contest {
             Some(peers) => peers.prepare(make.kind, &folder, &make.given)?,
             None => Vec::new(),
         };
+        let begun = Instant::now();
         let reference = ours.answer()?;
+        let answered = begun.elapsed().as_secs_f64();
 
         let mut contenders = vec![Contender {
             name: "steinflow".to_owned(),
             difference: None,
-            repeats: repeats(|n| time_ours(&mut *ours, n))?,
-            seconds: Vec::new(),
+            repeats: if make.is_long { 1 } else { repeats(|n| time_ours(&mut *ours, n))? },
+            // What takes so long needs no second turn: the answer is the first.
+            seconds: if make.is_long { vec![answered] } else { Vec::new() },
         }];
         for name in names {
             let Some(peers) = &mut peers else { break };
+            let begun = Instant::now();
             peers.answer(&name)?;
+            let answered = begun.elapsed().as_secs_f64();
             let path = folder.join(format!("{name}.answer"));
             // A peer that does another computation has no answer to compare.
             let difference = if path.exists() {
@@ -89,10 +94,17 @@ impl Contest {
             } else {
                 None
             };
-            let repeats = repeats(|n| peers.time(&name, n))?;
-            contenders.push(Contender { name, difference, repeats, seconds: Vec::new() });
+            let (mut repeated, mut seconds) = (1, Vec::new());
+            if !make.is_long {
+                repeated = repeats(|n| peers.time(&name, n))?;
+            } else if difference.is_some() {
+                seconds.push(answered);
+            } else {
+                seconds.push(peers.time(&name, 1)?);
+            }
+            contenders.push(Contender { name, difference, repeats: repeated, seconds });
         }
-        for _ in 0..if make.is_long { rounds.min(3) } else { rounds } {
+        for _ in 0..if make.is_long { 0 } else { rounds } {
             for contender in &mut contenders {
                 let total = match &mut peers {
                     Some(peers) if contender.name != "steinflow" => {
