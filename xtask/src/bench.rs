@@ -8,7 +8,8 @@ use crate::stage::{Stage, root};
 pub fn stages(options: &[&str]) -> Vec<Stage> {
     let python = root().join("target").join("bench-peers").join("bin").join("python");
     let out = format!("benches/runs/{}", date());
-    let run = ["run", "--release", "--package", "steinflow-bench", "--"];
+    let run =
+        ["run", "--release", "--package", "steinflow-bench", "--bin", "steinflow-bench", "--"];
     let own = ["--python", "target/bench-peers/bin/python", "--out", &out];
     let requirements = "benches/peers/requirements.txt";
     vec![
