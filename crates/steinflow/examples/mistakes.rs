@@ -7,7 +7,7 @@ use steinflow::field::Stein;
 use steinflow::integrator::{Euler, StepSize, SymmetricSplitting};
 use steinflow::kernel::{Bandwidth, Kernel};
 use steinflow::target::PerParticle;
-use steinflow::{LogDensity, Matrix, Result, Sampler};
+use steinflow::{LogDensity, Matrix, Sampler};
 
 /// A standard normal in the plane that has no score beyond |x| = `wall`.
 fn normal(wall: f64) -> impl LogDensity<f64> {
@@ -39,7 +39,7 @@ fn tell(mistake: &str, sampler: Sampler<'_, f64>) {
     println!("{mistake}\t{answer}");
 }
 
-fn main() -> Result<()> {
+fn main() {
     let kernel = Kernel::default;
     let narrow = Kernel { bandwidth: Bandwidth::fixed(0.0), ..kernel() };
     let far = f64::INFINITY;
@@ -64,5 +64,4 @@ fn main() -> Result<()> {
     let light = Sghmc { friction: 1.0, variance: -1.0 };
     let light = Sampler::new(normal(far), light, Stein::new(kernel()));
     tell("HMC: mass -1", light.phase(SymmetricSplitting, 200, StepSize::Constant(0.1)));
-    Ok(())
 }
