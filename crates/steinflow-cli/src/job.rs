@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 
 use steinflow::Real;
 use steinflow::run::{Ended, Outcome};
@@ -88,11 +89,15 @@ impl Job<'_> {
         if !self.output.quiet {
             announce_solve(config)?;
         }
+        // Before there is a folder to see, so that whoever sees it can send a signal.
+        let partial = Arc::new(OnceLock::new());
+        let interrupt = self.listen(Arc::clone(&partial));
         unfinished = claim()?;
         let mut folder = RunFolder::create(&self.out, self.force)?;
         if self.is_resumed {
             folder = folder.replacing_leftovers();
         }
+        let _ = partial.set(folder.partial_path().to_owned());
         let every = self.output.checkpoint_every.unwrap_or_default();
         writer = Writer::new(&unfinished, every, text, inputs(config));
         unfinished.write("config.toml", writer.config.as_bytes())?;
@@ -103,7 +108,6 @@ impl Job<'_> {
             // From here on the run can be taken up from this folder alone.
             writer.write(&record, checkpoint);
         }
-        let interrupt = self.listen(folder.partial_path().to_owned());
         sampler = sampler
             .interrupt(interrupt.flag())
             .observe(Recorder { record: &mut record, writer: &mut writer });
@@ -152,14 +156,16 @@ impl Job<'_> {
     }
 
     /// From now on a signal ends the run in good order; a second one ends it at once.
-    fn listen(&self, partial: PathBuf) -> Interrupt {
+    fn listen(&self, partial: Arc<OnceLock<PathBuf>>) -> Interrupt {
         let run = self.out.clone();
         Interrupt::listen(move || {
-            let _ = std::fs::remove_dir_all(&partial);
+            // Without it, the place may be another process's.
+            let Some(partial) = partial.get() else { return };
+            let _ = std::fs::remove_dir_all(partial);
             if Unfinished::exists(&run) {
                 eprintln!("stopped; go on with `steinflow resume {}`", run.display());
             } else {
-                let _ = std::fs::remove_dir_all(Unfinished::path_of(&run));
+                Unfinished::discard(&run);
             }
         })
     }

@@ -108,9 +108,8 @@ fn a_killed_run_comes_back_to_the_same_bytes() {
 fn a_signal_ends_the_run_in_good_order_with_its_own_exit_code() {
     for (name, code) in [("-INT", 130), ("-TERM", 143)] {
         let desk = Desk::new();
-        let child = start(&desk, &ENDLESS.replace(" --checkpoint-every 50", ""));
-        wait_for(|| desk.path("cut.unfinished/config.toml").exists());
-        std::thread::sleep(Duration::from_millis(100));
+        let child = start(&desk, ENDLESS);
+        wait_for(|| !checkpoints(&desk, "cut").is_empty());
         signal(&child, name);
         let output = child.wait_with_output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();

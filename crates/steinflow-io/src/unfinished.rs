@@ -137,6 +137,11 @@ impl Unfinished {
         (None, wrong)
     }
 
+    /// Removes the folder of a run of this process that ends without dropping this value.
+    pub fn discard(run: &Path) {
+        remove(&Self::path_of(run));
+    }
+
     /// Removes the folder: its run is in its place.
     pub fn remove(self) {
         remove(&self.path);

@@ -191,6 +191,12 @@ fn wrong_requests_get_typed_errors() {
         (message(svgd(standard()).start_normal(5, &[0.0], 1.0)), "1 coordinates"),
         (message(svgd(standard()).start_normal(5, &[0.0, 0.0], -1.0)), "spread of the start is -1"),
         (message(svgd(standard()).start_at(Matrix::zeros(5, 3))), "3 coordinates"),
+        (
+            message(svgd(standard()).start_at(Matrix::from_fn(5, 2, |i, j| {
+                if (i, j) == (3, 1) { f64::NAN } else { 0.0 }
+            }))),
+            "start is NaN: particle 3",
+        ),
         (message(svgd(standard()).phase(Euler, 5, constant(-0.1))), "step size is -0.1"),
         (message(svgd(standard()).phase(Euler, 5, constant(f64::NAN))), "step size is NaN"),
         (message(svgd(standard()).phase(SymmetricSplitting, 5, constant(0.1))), "use euler"),

@@ -100,14 +100,13 @@ fn torture(arguments: &Arguments) -> Result<bool> {
     let bench = Bench::new(&arguments.program)?;
     let tally = damage::ordeal(&bench, damaged, &mut dice)?;
     println!(
-        "\n| checkpoints damaged | older one used, identical | taken for good | panics | other |"
+        "\n| checkpoints damaged | older one used | of these, resumed by the command: identical | taken \
+         for good | panics | other |"
     );
-    println!("|--:|--:|--:|--:|--:|");
-    let other = tally.damaged - tally.older_used - tally.accepted;
-    println!(
-        "| {} | {} | {} | {} | {other} |",
-        tally.damaged, tally.older_used, tally.accepted, tally.panics
-    );
+    println!("|--:|--:|--:|--:|--:|--:|");
+    let damage::Tally { damaged, older_used, resumed, accepted, panics, .. } = tally;
+    let other = tally.troubles.len() - accepted;
+    println!("| {damaged} | {older_used} | {resumed} | {accepted} | {panics} | {other} |");
     all_well &= tally.older_used == tally.damaged && tally.panics == 0;
     tally.troubles.iter().take(3).for_each(|trouble| eprintln!("{trouble}"));
 

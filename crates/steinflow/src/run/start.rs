@@ -43,6 +43,13 @@ impl<T: Real> Start<T> {
             let remedy = format!("{dim} coordinates allow at most {}", MOST_NUMBERS / dim.max(1));
             return Err(Error::setting("number of particles", count, remedy));
         }
+        if let Self::At(theta) = self
+            && let Some(place) = theta.as_slice().iter().position(|x| !x.is_finite())
+        {
+            let value = theta.as_slice()[place];
+            let remedy = format!("particle {} must start at finite numbers", place / dim.max(1));
+            return Err(Error::setting("start", value, remedy));
+        }
         if let Self::Normal { mean, sd, .. } = self {
             if !(*sd >= 0.0) || !sd.is_finite() {
                 let remedy = "it must be finite, zero or more";
