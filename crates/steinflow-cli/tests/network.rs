@@ -44,6 +44,7 @@ fn a_run_is_scored_on_the_rows_that_it_holds_back() {
         listing(&desk.path("run")),
         [
             ".steinflow-run",
+            "checkpoint",
             "config.toml",
             "particles.parquet",
             "predictions.csv",
