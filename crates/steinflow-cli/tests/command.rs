@@ -232,15 +232,17 @@ fn an_existing_folder_is_kept_unless_forced() {
 #[test]
 fn a_run_that_blows_up_says_where_and_what_to_try() {
     let desk = Desk::new();
+    // On a slow machine a run may last long enough for a checkpoint, which a failure keeps.
+    let run = "sample --method svgd --step-size 50 -q --checkpoint-every never";
     let words = ["particle", "at step", "with step size 50", "smaller step size", "shrink"];
-    desk.fail("sample --method svgd --step-size 50 --steps 100 -q", 1, &words);
+    desk.fail(&format!("{run} --steps 100"), 1, &words);
     // From where they were well before, smaller steps bring them home.
     let said = desk
         .succeed("sample --method svgd --step-size 50 --steps 20 -q --non-finite shrink --out a");
     assert!(said.contains("the step size was halved"), "{said}");
     // Every particle would have to be frozen.
     let words = ["score of particle", "at step"];
-    desk.fail("sample --method svgd --step-size 50 --steps 20 -q --non-finite freeze", 1, &words);
+    desk.fail(&format!("{run} --steps 20 --non-finite freeze"), 1, &words);
 }
 
 #[test]
