@@ -122,6 +122,8 @@ pub enum Experiment {
     Evolution(ToyArguments),
     /// Bayesian neural networks on the UCI regression sets, the paper's tables beside ours.
     Uci(UciArguments),
+    /// How often the verdict on a run is right, over targets whose exact draws are known.
+    Verdict(CommonArguments),
 }
 
 /// What every experiment takes.

@@ -6,6 +6,7 @@ mod changes;
 mod checkpoints;
 mod config;
 mod data;
+mod diagnose;
 mod error;
 mod files;
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod collapse;
 mod jobs;
 mod toy;
 mod uci;
+mod verdict;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,7 @@ pub fn command(arguments: &ReproduceArguments) -> Result<ExitCode> {
         Experiment::Traces(arguments) => toy::run("traces", &["traces"], arguments)?,
         Experiment::Evolution(arguments) => toy::run("evolution", &["evolution"], arguments)?,
         Experiment::Uci(arguments) => uci::run(arguments)?,
+        Experiment::Verdict(arguments) => verdict::run(arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

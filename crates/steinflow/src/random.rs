@@ -26,6 +26,12 @@ pub enum Purpose {
     Exact = 6,
     /// Rows to test on.
     Split = 7,
+    /// Signs of a bootstrap.
+    Bootstrap = 8,
+    /// Directions that a diagnostic projects on.
+    Projection = 9,
+    /// Starts of a search for modes.
+    Probe = 10,
 }
 
 /// The generator of one draw: the same address always gives the same numbers.

@@ -137,6 +137,43 @@ impl<T: Real> Operator<T> {
         self.rows.iter().flatten()
     }
 
+    /// The entries of M(c) that may differ from zero, in an order that does not depend on c.
+    pub(crate) fn nonzeros(&self, coefficients: &[T]) -> Vec<T> {
+        let (dim, mut out) = (self.dim, Vec::new());
+        let mut unit = vec![T::zero(); dim];
+        let mut image = vec![T::zero(); dim];
+        for entries in &self.rows {
+            for column in 0..self.blocks() {
+                let here: Vec<&Entry<T>> =
+                    entries.iter().filter(|entry| entry.column == column).collect();
+                if here.is_empty() {
+                    continue;
+                }
+                if here.iter().any(|entry| entry.is_full()) {
+                    for k in 0..dim {
+                        unit[k] = T::one();
+                        image.fill(T::zero());
+                        for entry in &here {
+                            entry.apply(coefficients, &unit, T::one(), T::one(), &mut image);
+                        }
+                        unit[k] = T::zero();
+                        out.extend_from_slice(&image);
+                    }
+                } else {
+                    // Diagonal blocks all of them: their image of (1, …, 1) is their diagonal.
+                    unit.fill(T::one());
+                    image.fill(T::zero());
+                    for entry in &here {
+                        entry.apply(coefficients, &unit, T::one(), T::one(), &mut image);
+                    }
+                    unit.fill(T::zero());
+                    out.extend_from_slice(&image);
+                }
+            }
+        }
+        out
+    }
+
     /// Adds `scale` · (M(c) u) to `out`, the blocks in `moving` one after the other.
     ///
     /// `input` is u, all blocks; `coefficients` is c with its leading 1, or a weighted sum of such
@@ -310,6 +347,10 @@ fn add_skew_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], factor: T, sc
 }
 
 impl<T: Real> Entry<T> {
+    fn is_full(&self) -> bool {
+        matches!(self.values, Values::Full(_) | Values::FullCoefficients(_))
+    }
+
     fn varies(&self) -> bool {
         !matches!(self.values, Values::Scalar(_) | Values::Diagonal(_) | Values::Full(_))
     }

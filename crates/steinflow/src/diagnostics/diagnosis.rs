@@ -1,0 +1,520 @@
+//! The verdict on a run: whether its particles can be believed, why, and what to try next.
+//!
+//! The measure is what as many exact draws would show. Particles pass when their means and spreads, as
+//! the score tells them, are off by no more than exact draws would be, or by so little that it does not
+//! matter. `experiments/verdict` has how often that is right.
+
+use super::identities::{Estimate, SteinIdentities, bound_of_largest};
+use super::{ChainSummary, ModeSearch, SteinKernel, auxiliary_marginals, directions_spanned};
+use crate::dynamics::Structure;
+use crate::kernel::{Bandwidth, Radial};
+use crate::{MatRef, Matrix, Real, Result};
+
+/// A difference of means, in standard deviations, that does not matter.
+const NEGLIGIBLE_SHIFT: f64 = 0.1;
+/// Relative variances within these are as good as 1.
+const NEGLIGIBLE_SPREAD: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+/// How seldom exact draws fail one of the tests.
+const TAIL: f64 = 0.001;
+/// Chains whose R̂ is above this have not met (Vehtari et al. 2021 ask for 1.01, with 400 effective
+/// draws or more).
+const LARGEST_R_HAT: f64 = 1.05;
+/// More particles than this are thinned for the test by Stein discrepancy.
+const MOST_TESTED: usize = 500;
+const REPLICATES: usize = 999;
+
+/// Whether the particles can be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Means and spreads are as good as those of exact draws.
+    Trust,
+    /// Means are; spreads or shape are not.
+    MeansOnly,
+    /// The particles are still on their way.
+    NotConverged,
+    /// The particles are at rest, and much narrower than the target.
+    Collapsed,
+    /// The particles have run away.
+    Diverged,
+}
+
+impl Verdict {
+    /// All verdicts, best first.
+    pub const ALL: [Self; 5] =
+        [Self::Trust, Self::MeansOnly, Self::NotConverged, Self::Collapsed, Self::Diverged];
+
+    /// The word for it in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trust => "trust",
+            Self::MeansOnly => "means-only",
+            Self::NotConverged => "not-converged",
+            Self::Collapsed => "collapsed",
+            Self::Diverged => "diverged",
+        }
+    }
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// What was looked at.
+    pub name: &'static str,
+    /// What was found.
+    pub value: f64,
+    /// What exact draws would show.
+    pub expected: String,
+    /// Whether it is that; none where it decides nothing.
+    pub passed: Option<bool>,
+    /// What it means, in a sentence.
+    pub meaning: &'static str,
+}
+
+/// The verdict, what it rests on, and what to try next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diagnosis {
+    /// Whether the particles can be believed.
+    pub verdict: Verdict,
+    /// The verdict in a sentence.
+    pub headline: String,
+    /// What it rests on.
+    pub evidence: Vec<Evidence>,
+    /// What to try next, the most promising first.
+    pub advice: Vec<String>,
+}
+
+/// What is to be judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a, T> {
+    /// The sample: the last particles, or draws collected along the run, one a row.
+    pub theta: MatRef<'a, T>,
+    /// ∇log π there, on all of the data.
+    pub score: MatRef<'a, T>,
+    /// For collected draws: the worst R̂ and the smallest effective sample size of the coordinates.
+    pub chains: Option<ChainSummary>,
+    /// The last particles with their auxiliary variables, z = (θ, r, …), one a row.
+    pub state: MatRef<'a, T>,
+    /// The blocks of those.
+    pub structure: &'a Structure,
+    /// Whether particles push one another, rather than being chains of their own.
+    pub is_interacting: bool,
+    /// Mean log density of the particles along the run, at even steps.
+    pub history: &'a [f64],
+    /// What a search for modes without particles has found, if there was one.
+    pub modes: Option<&'a ModeSearch>,
+}
+
+/// What the tests said.
+#[derive(Default)]
+struct Findings {
+    evidence: Vec<Evidence>,
+    is_shifted: bool,
+    is_moving: bool,
+    is_narrow: bool,
+    is_wide: bool,
+    /// The variance that is left, where it is narrow.
+    narrowest: f64,
+    is_misshapen: bool,
+    has_wrong_momenta: bool,
+    has_fallen: bool,
+    misses_a_mode: bool,
+}
+
+impl<T: Real> Subject<'_, T> {
+    /// Judges it.
+    pub fn diagnose(&self) -> Result<Diagnosis> {
+        let finite = |matrix: MatRef<'_, T>| matrix.as_slice().iter().all(|x| x.is_finite());
+        if !finite(self.theta) || !finite(self.score) || !finite(self.state) {
+            return Ok(diverged("there are particles or scores that are not finite", Vec::new()));
+        }
+        let mut found = Findings::default();
+        self.look_at_the_course(&mut found);
+        let identities = SteinIdentities::new(self.theta, self.score)?;
+        self.look_at_means(&identities, &mut found);
+        self.look_at_spreads(&identities, &mut found);
+        self.look_at_chains(&mut found);
+        self.look_at_momenta(&mut found);
+        self.look_at_the_shape(&mut found)?;
+        self.look_at_modes(&mut found);
+        self.look_at_the_rank(&mut found);
+        Ok(self.conclude(found))
+    }
+
+    fn dim(&self) -> f64 {
+        self.theta.cols() as f64
+    }
+
+    /// How seldom as many exact draws would fail a test. Particles that push one another are spread more
+    /// evenly than draws, and have to do better.
+    fn tail(&self) -> f64 {
+        if self.is_interacting { 0.05 } else { TAIL }
+    }
+
+    /// How much larger errors are than those of independent draws.
+    fn inflation(&self) -> f64 {
+        let count = self.theta.rows() as f64;
+        self.chains.map_or(1.0, |chains| (count / chains.effective_sample_size).max(1.0).sqrt())
+    }
+
+    /// The mean log density of the last tenth of the run against that at its middle.
+    fn look_at_the_course(&self, found: &mut Findings) {
+        let rows = self.history.len();
+        // The log density of exact draws from a Gaussian has this standard deviation.
+        let unit = (0.5 * self.dim()).sqrt();
+        if let (Some(&last), Some(best)) =
+            (self.history.last(), self.history.iter().copied().reduce(f64::max))
+        {
+            // The particles of a good run are about d/2 below the mode.
+            found.has_fallen = best - last > 10.0 + 2.0 * self.dim();
+        }
+        if rows < 20 {
+            return;
+        }
+        let window = |from: usize, to: usize| {
+            let values = &self.history[from..to];
+            let count = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / count;
+            let square = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0);
+            (mean, square / count)
+        };
+        let (middle, late) = (window(rows / 2, rows * 6 / 10), window(rows * 9 / 10, rows));
+        let change = (late.0 - middle.0) / unit;
+        // Rows that follow one another are alike: their errors count twice.
+        let noise = 2.0 * (middle.1 + late.1).sqrt() / unit;
+        let bound = (4.0 * noise).max(NEGLIGIBLE_SHIFT);
+        found.is_moving = !(change.abs() <= bound);
+        found.evidence.push(Evidence {
+            name: "drift of the log density",
+            value: change,
+            expected: within(-bound, bound),
+            passed: Some(!found.is_moving),
+            meaning: "change of the mean log density from the middle of the run to its end, in \
+                      standard deviations of a Gaussian's",
+        });
+    }
+
+    fn look_at_means(&self, identities: &SteinIdentities, found: &mut Findings) {
+        let z = self.inflation() * bound_of_largest(identities.shift.len(), self.tail());
+        let floor =
+            ((1.0 + self.dim() / self.theta.rows() as f64) / self.theta.rows() as f64).sqrt();
+        let bound_of = |shift: &Estimate| z * shift.standard_error.max(floor);
+        let worst = worst(&identities.shift, |shift| shift.value.abs() / bound_of(shift));
+        let bound = bound_of(&worst).max(NEGLIGIBLE_SHIFT);
+        found.is_shifted = !(worst.value.abs() <= bound);
+        found.evidence.push(Evidence {
+            name: "largest shift of a mean",
+            value: worst.value.abs(),
+            expected: format!("at most {}", short(bound)),
+            passed: Some(!found.is_shifted),
+            meaning: "how far a coordinate's mean has to go, in standard deviations: a Newton step by \
+                      E s = 0",
+        });
+    }
+
+    fn look_at_spreads(&self, identities: &SteinIdentities, found: &mut Findings) {
+        let SteinIdentities { spread, total_spread, directions, .. } = identities;
+        found.narrowest = f64::INFINITY;
+        let z = self.inflation() * bound_of_largest(spread.len() + 1, self.tail());
+        let (count, dim) = (self.theta.rows() as f64, self.dim());
+        let mut judge = |name, value: f64, low: f64, high: f64, meaning| {
+            let (low, high) =
+                (low.min(*NEGLIGIBLE_SPREAD.start()), high.max(*NEGLIGIBLE_SPREAD.end()));
+            found.is_narrow |= !(value >= low);
+            found.is_wide |= value > high;
+            found.narrowest = found.narrowest.min(value);
+            found.evidence.push(Evidence {
+                name,
+                value,
+                expected: within(low, high),
+                passed: Some(value >= low && value <= high),
+                meaning,
+            });
+        };
+        // Narrow particles do not know how uncertain wide ones are: at least a Gaussian's error.
+        let error = |estimate: &Estimate, numbers: f64| {
+            let wide = estimate.standard_error;
+            (
+                wide.max((2.0 / numbers).sqrt() * estimate.value.clamp(0.0, 1.0)),
+                wide.max((2.0 / numbers).sqrt()),
+            )
+        };
+        let (below, above) = error(total_spread, count * dim);
+        judge(
+            "variance, all coordinates",
+            total_spread.value,
+            1.0 - z * below,
+            1.0 + z * above,
+            "the particles' variance relative to the target's, by −E (θ − c)·s = d",
+        );
+        if spread.len() > 1 {
+            let narrow =
+                worst(spread, |spread| (1.0 - spread.value) / error(spread, count).0.max(1e-3));
+            let wide = worst(spread, |spread| (spread.value - 1.0) / error(spread, count).1);
+            judge(
+                "variance, narrowest coordinate",
+                narrow.value,
+                1.0 - z * error(&narrow, count).0,
+                f64::INFINITY,
+                "the same, of the coordinate that is most certainly too narrow",
+            );
+            judge(
+                "variance, widest coordinate",
+                wide.value,
+                f64::NEG_INFINITY,
+                1.0 + z * error(&wide, count).1,
+                "the same, of the coordinate that is most certainly too wide",
+            );
+        }
+        if let Some(directions) = directions {
+            let inflation = self.inflation();
+            judge(
+                "variance, narrowest direction",
+                directions.lowest,
+                1.0 - inflation * (1.0 - directions.lowest_bound),
+                f64::INFINITY,
+                "the same, along the direction in which it is lowest",
+            );
+            judge(
+                "variance, widest direction",
+                directions.highest,
+                f64::NEG_INFINITY,
+                1.0 + inflation * (directions.highest_bound - 1.0),
+                "the same, along the direction in which it is highest",
+            );
+        }
+    }
+
+    fn look_at_chains(&self, found: &mut Findings) {
+        let Some(chains) = self.chains else { return };
+        let agree = chains.r_hat <= LARGEST_R_HAT;
+        found.is_moving |= !agree;
+        found.evidence.push(Evidence {
+            name: "R̂ of the collected draws",
+            value: chains.r_hat,
+            expected: format!("at most {LARGEST_R_HAT}"),
+            passed: Some(agree),
+            meaning: "whether the particles' paths, as chains, have come to agree; the worst coordinate",
+        });
+        found.evidence.push(Evidence {
+            name: "effective sample size",
+            value: chains.effective_sample_size,
+            expected: format!("up to {}", self.theta.rows()),
+            passed: None,
+            meaning: "how many independent draws the collected ones are worth; the worst coordinate",
+        });
+    }
+
+    fn look_at_momenta(&self, found: &mut Findings) {
+        for marginal in auxiliary_marginals(self.state, self.structure) {
+            let error = (2.0 / marginal.count as f64).sqrt();
+            let bound = bound_of_largest(1, TAIL) * error;
+            let low = (1.0 - bound).min(*NEGLIGIBLE_SPREAD.start());
+            let high = (1.0 + bound).max(*NEGLIGIBLE_SPREAD.end());
+            let passed = marginal.square >= low && marginal.square <= high;
+            found.has_wrong_momenta |= !passed;
+            found.evidence.push(Evidence {
+                name: "variance, auxiliary variables",
+                value: marginal.square,
+                expected: within(low, high),
+                passed: Some(passed),
+                meaning: "mean square of an auxiliary variable relative to its Gaussian, which it has \
+                          whatever the target is",
+            });
+        }
+    }
+
+    fn look_at_the_shape(&self, found: &mut Findings) -> Result<()> {
+        // Draws along a chain are alike; the test is for independent ones.
+        let worth = self.chains.map_or(f64::INFINITY, |chains| chains.effective_sample_size);
+        let count = self.theta.rows();
+        let kept = count.min(MOST_TESTED).min(worth as usize).max(2);
+        let thin = |matrix: MatRef<'_, T>| {
+            Matrix::from_fn(kept, matrix.cols(), |i, j| matrix.row(i * count / kept)[j])
+        };
+        let (theta, score) = (thin(self.theta), thin(self.score));
+        let bandwidth = Bandwidth::Median.of(theta.as_ref());
+        let radial = Radial::InverseMultiquadric;
+        let kernel = SteinKernel::new(theta.as_ref(), score.as_ref(), radial, bandwidth)?;
+        let test = kernel.test(REPLICATES, 0)?;
+        found.is_misshapen = test.p_value < 2.0 * TAIL;
+        found.evidence.push(Evidence {
+            name: "p-value of the Stein discrepancy",
+            value: test.p_value,
+            expected: format!("at least {}", 2.0 * TAIL),
+            passed: Some(!found.is_misshapen),
+            meaning: "how often exact draws would be as far from the target; particles that repel one \
+                      another are nearer than draws, with values close to 1",
+        });
+        found.evidence.push(Evidence {
+            name: "squared Stein discrepancy",
+            value: test.squared_discrepancy,
+            expected: "about 0".to_owned(),
+            passed: None,
+            meaning: "inverse multiquadric kernel, median bandwidth, U-statistic",
+        });
+        Ok(())
+    }
+
+    fn look_at_modes(&self, found: &mut Findings) {
+        let Some(search) = self.modes else { return };
+        found.misses_a_mode = search.unvisited.is_some();
+        found.evidence.push(Evidence {
+            name: "probes in modes without particles",
+            value: search.share,
+            expected: "0".to_owned(),
+            passed: Some(!found.misses_a_mode),
+            meaning: "share of points that climbed from around the particles to a place that a valley \
+                      separates from all of them",
+        });
+    }
+
+    fn look_at_the_rank(&self, found: &mut Findings) {
+        if self.theta.cols() == 1 {
+            return;
+        }
+        let spanned = directions_spanned(self.theta);
+        found.evidence.push(Evidence {
+            name: "directions spanned",
+            value: spanned.found,
+            expected: format!("{} if uncorrelated", short(spanned.if_uncorrelated)),
+            passed: None,
+            meaning: "effective degrees of freedom of the particles; N particles have at most N − 1",
+        });
+    }
+
+    fn conclude(&self, found: Findings) -> Diagnosis {
+        if found.has_fallen && found.is_wide {
+            return diverged(
+                "the log density has fallen far, and the particles are wide",
+                found.evidence,
+            );
+        }
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share.max(0.0));
+        let (verdict, headline) = if found.misses_a_mode {
+            let headline = "Not converged: there is a mode without particles.".to_owned();
+            (Verdict::NotConverged, headline)
+        } else if found.is_shifted || found.is_moving {
+            let why = match (found.is_shifted, found.is_moving) {
+                (true, true) => "the particles are still moving, and their means are off",
+                (true, false) => "the means are not where the score is zero on average",
+                _ => "the particles are still moving",
+            };
+            (Verdict::NotConverged, format!("Not converged: {why}."))
+        } else if found.is_narrow {
+            let left = percent(found.narrowest);
+            let headline = format!(
+                "Collapsed: the particles have {left} of the target's variance where they are \
+                 narrowest. Means may be used, spreads and intervals not."
+            );
+            (Verdict::Collapsed, headline)
+        } else if found.is_wide || found.is_misshapen || found.has_wrong_momenta {
+            let why = if found.is_wide {
+                "the particles are wider than the target"
+            } else if found.is_misshapen {
+                "the particles do not have the target's shape"
+            } else {
+                "the auxiliary variables do not have the variance that they must have"
+            };
+            (Verdict::MeansOnly, format!("Trust the means only: {why}."))
+        } else {
+            let headline = "Trust: where there are particles, their means and spreads are as good as \
+                            those of exact draws. Modes without particles cannot be seen from here.";
+            (Verdict::Trust, headline.to_owned())
+        };
+        let advice = self.advice(verdict, &found);
+        Diagnosis { verdict, headline, evidence: found.evidence, advice }
+    }
+
+    fn advice(&self, verdict: Verdict, found: &Findings) -> Vec<String> {
+        let (count, dim) = (self.theta.rows(), self.theta.cols());
+        let mut advice = Vec::new();
+        match verdict {
+            Verdict::Trust => {
+                advice.push(
+                    "start from elsewhere, or wider, and compare: a mode without particles shows in \
+                     no test of these"
+                        .to_owned(),
+                );
+            }
+            Verdict::NotConverged if found.misses_a_mode => {
+                advice.push("start wider, so that every mode gets particles".to_owned());
+                advice.push(
+                    "take dynamics that cross valleys: sghmc or sgrhmc-stein, with momentum"
+                        .to_owned(),
+                );
+            }
+            Verdict::NotConverged => {
+                advice.push("take more steps: the run can be resumed".to_owned());
+                if !found.is_moving {
+                    advice.push(
+                        "or larger ones: the particles hardly move, but are not where they should be"
+                            .to_owned(),
+                    );
+                }
+                advice.push("try dynamics with momentum, such as sghmc-stein or sghmc".to_owned());
+            }
+            Verdict::Collapsed if self.is_interacting => {
+                advice.push(format!(
+                    "collect draws of a sampler that keeps its spread with few particles: \
+                     svgd-product, or the diffusion sghmc ({dim} coordinates, {count} particles)"
+                ));
+                advice
+                    .push(format!("or take more particles, {} or more", (4 * dim).max(2 * count)));
+            }
+            Verdict::Collapsed => {
+                advice.push(
+                    "take more steps, or larger ones: the start may be too narrow".to_owned(),
+                );
+            }
+            Verdict::MeansOnly => {
+                if found.is_wide || found.has_wrong_momenta {
+                    advice
+                        .push("take smaller steps: too large ones widen the particles".to_owned());
+                }
+                if self.is_interacting {
+                    advice.push("take more particles, or a narrower kernel bandwidth".to_owned());
+                }
+                advice.push("compare with the diffusion of the same dynamics".to_owned());
+            }
+            Verdict::Diverged => {}
+        }
+        advice
+    }
+}
+
+fn diverged(why: &str, evidence: Vec<Evidence>) -> Diagnosis {
+    Diagnosis {
+        verdict: Verdict::Diverged,
+        headline: format!("Diverged: {why}."),
+        evidence,
+        advice: vec![
+            "take steps a tenth as large".to_owned(),
+            "start closer to the mode, or with the policy `shrink` for non-finite values"
+                .to_owned(),
+        ],
+    }
+}
+
+/// The one with the largest `badness`; NaN is the worst.
+fn worst(estimates: &[Estimate], badness: impl Fn(&Estimate) -> f64) -> Estimate {
+    let rank = |estimate: &Estimate| {
+        let badness = badness(estimate);
+        if badness.is_nan() { f64::INFINITY } else { badness }
+    };
+    let worst = estimates.iter().max_by(|a, b| rank(a).total_cmp(&rank(b)));
+    *worst.expect("particles have coordinates")
+}
+
+fn within(low: f64, high: f64) -> String {
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => format!("{} to {}", short(low), short(high)),
+        (true, false) => format!("at least {}", short(low)),
+        _ => format!("at most {}", short(high)),
+    }
+}
+
+/// Three digits.
+fn short(x: f64) -> String {
+    let digits = if x == 0.0 { 2.0 } else { (2.0 - x.abs().log10().floor()).clamp(0.0, 9.0) };
+    format!("{x:.0$}", digits as usize)
+}

@@ -1,0 +1,80 @@
+//! From a run to its diagnosis: what is needed beside the particles is worked out here.
+
+use super::{ChainSummary, Diagnosis, Subject, search_modes, summarise_chains};
+use crate::dynamics::Structure;
+use crate::run::{Samples, TraceRow};
+use crate::{LogDensity, Matrix, Real, Result};
+
+/// More draws than this are thinned before the target is evaluated at them.
+const MOST_DRAWS: usize = 2000;
+
+/// A run that has ended.
+#[derive(Clone, Copy)]
+pub struct Judged<'a, T: Real> {
+    /// What was sampled from.
+    pub target: &'a dyn LogDensity<T>,
+    /// The last particles with their auxiliary variables, z = (θ, r, …), one a row.
+    pub state: &'a Matrix<T>,
+    /// The blocks of those.
+    pub structure: &'a Structure,
+    /// Whether particles push one another without noise, so that they are spread more evenly than
+    /// draws.
+    pub is_interacting: bool,
+    /// The course of the run, at even steps.
+    pub trace: &'a [TraceRow],
+    /// Draws collected along the run, if there are any: they are judged then.
+    pub draws: Option<&'a Samples<T>>,
+    /// Whether to look for modes without particles. Not for networks, whose units can change places:
+    /// they have more modes than anybody has particles.
+    pub search_modes: bool,
+}
+
+impl<T: Real> Judged<'_, T> {
+    /// Judges it. Takes one evaluation of the target at the particles, on all of its data, and some
+    /// hundred at a few points for the search.
+    pub fn diagnose(&self) -> Result<Diagnosis> {
+        let dim = self.structure.dim();
+        let last = Matrix::from_fn(self.state.rows(), dim, |i, j| self.state.row(i)[j]);
+        let (theta, chains) = self.draws().unwrap_or_else(|| (last.clone(), None));
+        let mut score = Matrix::zeros(theta.rows(), dim);
+        let mut log_density = vec![T::zero(); theta.rows()];
+        self.target.evaluate(theta.as_ref(), None, &mut log_density, score.as_mut())?;
+        let is_finite = score.as_slice().iter().chain(theta.as_slice()).all(|x| x.is_finite());
+        let modes = (self.search_modes && is_finite)
+            .then(|| search_modes(self.target, theta.as_ref(), 0))
+            .transpose()?;
+        let history: Vec<f64> = self.trace.iter().map(|row| row.mean_log_density).collect();
+        Subject {
+            theta: theta.as_ref(),
+            score: score.as_ref(),
+            chains,
+            state: self.state.as_ref(),
+            structure: self.structure,
+            is_interacting: self.is_interacting && chains.is_none(),
+            history: &history,
+            modes: modes.as_ref(),
+        }
+        .diagnose()
+    }
+
+    /// The draws, evenly thinned, with the worst of their coordinates; none where there are too few for
+    /// that.
+    fn draws(&self) -> Option<(Matrix<T>, Option<ChainSummary>)> {
+        let draws = self.draws?;
+        let (all, chains) = (draws.theta(), draws.chains());
+        let summaries = (0..all.cols()).map(|j| {
+            let chain = |c: usize| -> Vec<f64> {
+                (0..draws.steps().len()).map(|t| all.row(t * chains + c)[j].as_f64()).collect()
+            };
+            summarise_chains(&(0..chains).map(chain).collect::<Vec<_>>())
+        });
+        let worst =
+            summaries.collect::<Option<Vec<_>>>()?.into_iter().reduce(|a, b| ChainSummary {
+                r_hat: a.r_hat.max(b.r_hat),
+                effective_sample_size: a.effective_sample_size.min(b.effective_sample_size),
+            })?;
+        let kept = all.rows().min(MOST_DRAWS);
+        let thin = Matrix::from_fn(kept, all.cols(), |i, j| all.row(i * all.rows() / kept)[j]);
+        Some((thin, Some(worst)))
+    }
+}
