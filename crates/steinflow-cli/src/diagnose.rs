@@ -1,10 +1,10 @@
 //! `steinflow diagnose`, and the verdict that every run ends with.
 
-
 use steinflow::Matrix;
 use steinflow::Real;
 use steinflow::diagnostics::{Diagnosis, Judged};
 use steinflow::dynamics::Structure;
+use steinflow::method::FieldKind;
 use steinflow::run::{Samples, TraceRow};
 use steinflow_models::{Model, NETWORK};
 
@@ -20,11 +20,13 @@ pub fn judge<T: Real>(
     draws: Option<&Samples<T>>,
 ) -> Result<Diagnosis> {
     let target: &dyn steinflow::LogDensity<T> = &model;
+    let field = config.method()?.field;
     let judged = Judged {
         target,
         state,
         structure,
-        is_interacting: !config.method()?.field.is_random(),
+        is_interacting: field.has_kernel() || field == FieldKind::Lawgd,
+        is_random: field.is_random(),
         trace,
         draws,
         search_modes: config.model != NETWORK,

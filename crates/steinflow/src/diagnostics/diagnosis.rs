@@ -5,20 +5,25 @@
 //! matter. `experiments/verdict` has how often that is right.
 
 use super::identities::{Estimate, SteinIdentities, bound_of_largest};
-use super::{ChainSummary, ModeSearch, SteinKernel, auxiliary_marginals, directions_spanned};
+use super::{
+    ChainSummary, ModeSearch, ModeWeight, SteinKernel, auxiliary_marginals, directions_spanned,
+};
 use crate::dynamics::Structure;
 use crate::kernel::{Bandwidth, Radial};
 use crate::{MatRef, Matrix, Real, Result};
 
 /// A difference of means, in standard deviations, that does not matter.
 const NEGLIGIBLE_SHIFT: f64 = 0.1;
+/// A change of the mean log density, in standard deviations of a Gaussian's, that does not matter.
+const NEGLIGIBLE_DRIFT: f64 = 0.25;
+/// A difference between a mode's share of the particles and its weight that does not matter.
+const NEGLIGIBLE_WEIGHT: f64 = 0.1;
 /// Relative variances within these are as good as 1.
 const NEGLIGIBLE_SPREAD: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 /// How seldom exact draws fail one of the tests.
 const TAIL: f64 = 0.001;
-/// Chains whose R̂ is above this have not met (Vehtari et al. 2021 ask for 1.01, with 400 effective
-/// draws or more).
-const LARGEST_R_HAT: f64 = 1.05;
+/// Chains whose R̂ is above this have not been everywhere.
+pub(super) const LARGEST_R_HAT: f64 = 1.05;
 /// More particles than this are thinned for the test by Stein discrepancy.
 const MOST_TESTED: usize = 500;
 const REPLICATES: usize = 999;
@@ -90,18 +95,23 @@ pub struct Subject<'a, T> {
     pub theta: MatRef<'a, T>,
     /// ∇log π there, on all of the data.
     pub score: MatRef<'a, T>,
-    /// For collected draws: the worst R̂ and the smallest effective sample size of the coordinates.
+    /// How many independent draws the sample is worth.
+    pub effective: f64,
+    /// For draws collected from chains that do not push one another: the worst R̂ and the smallest
+    /// effective sample size of the coordinates.
     pub chains: Option<ChainSummary>,
     /// The last particles with their auxiliary variables, z = (θ, r, …), one a row.
     pub state: MatRef<'a, T>,
     /// The blocks of those.
     pub structure: &'a Structure,
-    /// Whether particles push one another, rather than being chains of their own.
-    pub is_interacting: bool,
+    /// Whether particles push one another without noise, and so are spread more evenly than draws.
+    pub is_even: bool,
     /// Mean log density of the particles along the run, at even steps.
     pub history: &'a [f64],
     /// What a search for modes without particles has found, if there was one.
     pub modes: Option<&'a ModeSearch>,
+    /// The modes that have particles, if they were weighed.
+    pub weights: &'a [ModeWeight],
 }
 
 /// What the tests said.
@@ -118,6 +128,7 @@ struct Findings {
     has_wrong_momenta: bool,
     has_fallen: bool,
     misses_a_mode: bool,
+    weighs_modes_wrongly: bool,
 }
 
 impl<T: Real> Subject<'_, T> {
@@ -147,13 +158,12 @@ impl<T: Real> Subject<'_, T> {
     /// How seldom as many exact draws would fail a test. Particles that push one another are spread more
     /// evenly than draws, and have to do better.
     fn tail(&self) -> f64 {
-        if self.is_interacting { 0.05 } else { TAIL }
+        if self.is_even { 0.05 } else { TAIL }
     }
 
     /// How much larger errors are than those of independent draws.
     fn inflation(&self) -> f64 {
-        let count = self.theta.rows() as f64;
-        self.chains.map_or(1.0, |chains| (count / chains.effective_sample_size).max(1.0).sqrt())
+        (self.theta.rows() as f64 / self.effective).max(1.0).sqrt()
     }
 
     /// The mean log density of the last tenth of the run against that at its middle.
@@ -181,7 +191,9 @@ impl<T: Real> Subject<'_, T> {
         let change = (late.0 - middle.0) / unit;
         // Rows that follow one another are alike: their errors count twice.
         let noise = 2.0 * (middle.1 + late.1).sqrt() / unit;
-        let bound = (4.0 * noise).max(NEGLIGIBLE_SHIFT);
+        // The mean of independent particles is itself uncertain, for as long as they remember.
+        let own = if self.is_even { 0.0 } else { 3.5 * (2.0 / self.state.rows() as f64).sqrt() };
+        let bound = (4.0 * noise).max(NEGLIGIBLE_DRIFT).max(own);
         found.is_moving = !(change.abs() <= bound);
         found.evidence.push(Evidence {
             name: "drift of the log density",
@@ -286,14 +298,13 @@ impl<T: Real> Subject<'_, T> {
 
     fn look_at_chains(&self, found: &mut Findings) {
         let Some(chains) = self.chains else { return };
-        let agree = chains.r_hat <= LARGEST_R_HAT;
-        found.is_moving |= !agree;
         found.evidence.push(Evidence {
             name: "R̂ of the collected draws",
             value: chains.r_hat,
-            expected: format!("at most {LARGEST_R_HAT}"),
-            passed: Some(agree),
-            meaning: "whether the particles' paths, as chains, have come to agree; the worst coordinate",
+            expected: format!("at most {LARGEST_R_HAT} if every chain has been everywhere"),
+            passed: None,
+            meaning: "whether the particles' paths, as chains, agree; the worst coordinate. Above, they \
+                      are counted as one draw each",
         });
         found.evidence.push(Evidence {
             name: "effective sample size",
@@ -325,9 +336,8 @@ impl<T: Real> Subject<'_, T> {
 
     fn look_at_the_shape(&self, found: &mut Findings) -> Result<()> {
         // Draws along a chain are alike; the test is for independent ones.
-        let worth = self.chains.map_or(f64::INFINITY, |chains| chains.effective_sample_size);
         let count = self.theta.rows();
-        let kept = count.min(MOST_TESTED).min(worth as usize).max(2);
+        let kept = count.min(MOST_TESTED).min(self.effective as usize).max(2);
         let thin = |matrix: MatRef<'_, T>| {
             Matrix::from_fn(kept, matrix.cols(), |i, j| matrix.row(i * count / kept)[j])
         };
@@ -356,6 +366,22 @@ impl<T: Real> Subject<'_, T> {
     }
 
     fn look_at_modes(&self, found: &mut Findings) {
+        if self.weights.len() > 1 {
+            let off = |mode: &ModeWeight| {
+                let error = 3.0 * mode.log_error * mode.weight * (1.0 - mode.weight);
+                (mode.share - mode.weight).abs() - error
+            };
+            let largest = self.weights.iter().map(off).fold(f64::NEG_INFINITY, f64::max);
+            found.weighs_modes_wrongly = !(largest <= NEGLIGIBLE_WEIGHT);
+            found.evidence.push(Evidence {
+                name: "weights of modes",
+                value: largest,
+                expected: format!("at most {NEGLIGIBLE_WEIGHT}"),
+                passed: Some(!found.weighs_modes_wrongly),
+                meaning: "how far a mode's share of the particles is from its weight, by log density \
+                          and entropy, beyond what is uncertain",
+            });
+        }
         let Some(search) = self.modes else { return };
         found.misses_a_mode = search.unvisited.is_some();
         found.evidence.push(Evidence {
@@ -393,6 +419,9 @@ impl<T: Real> Subject<'_, T> {
         let (verdict, headline) = if found.misses_a_mode {
             let headline = "Not converged: there is a mode without particles.".to_owned();
             (Verdict::NotConverged, headline)
+        } else if found.weighs_modes_wrongly {
+            let headline = "Not converged: the modes do not have the particles that they weigh.";
+            (Verdict::NotConverged, headline.to_owned())
         } else if found.is_shifted || found.is_moving {
             let why = match (found.is_shifted, found.is_moving) {
                 (true, true) => "the particles are still moving, and their means are off",
@@ -436,7 +465,7 @@ impl<T: Real> Subject<'_, T> {
                         .to_owned(),
                 );
             }
-            Verdict::NotConverged if found.misses_a_mode => {
+            Verdict::NotConverged if found.misses_a_mode || found.weighs_modes_wrongly => {
                 advice.push("start wider, so that every mode gets particles".to_owned());
                 advice.push(
                     "take dynamics that cross valleys: sghmc or sgrhmc-stein, with momentum"
@@ -453,7 +482,7 @@ impl<T: Real> Subject<'_, T> {
                 }
                 advice.push("try dynamics with momentum, such as sghmc-stein or sghmc".to_owned());
             }
-            Verdict::Collapsed if self.is_interacting => {
+            Verdict::Collapsed if self.is_even => {
                 advice.push(format!(
                     "collect draws of a sampler that keeps its spread with few particles: \
                      svgd-product, or the diffusion sghmc ({dim} coordinates, {count} particles)"
@@ -471,7 +500,7 @@ impl<T: Real> Subject<'_, T> {
                     advice
                         .push("take smaller steps: too large ones widen the particles".to_owned());
                 }
-                if self.is_interacting {
+                if self.is_even {
                     advice.push("take more particles, or a narrower kernel bandwidth".to_owned());
                 }
                 advice.push("compare with the diffusion of the same dynamics".to_owned());

@@ -59,6 +59,9 @@ pub struct SteinIdentities {
 
 /// More coordinates than this, and an eigendecomposition is no longer a matter of moments.
 const MOST_DIRECTIONS: usize = 400;
+/// Where the spread is this much less certain than a Gaussian's, directions are not told apart: their
+/// bounds are a Gaussian's.
+const LARGEST_EXCESS: f64 = 1.5;
 
 impl SteinIdentities {
     /// Evaluates them at particles with the given scores, one a row.
@@ -86,19 +89,22 @@ impl SteinIdentities {
             return Err(Error::setting("number of particles", count, "a spread needs 2 or more"));
         }
         let n = count as f64;
-        let mut means = vec![0.0; dim];
-        for i in 0..count {
-            for (mean, x) in means.iter_mut().zip(particles.row(i)) {
-                *mean += x.as_f64() / n;
-            }
-        }
+        // The identity holds for any centre; a median does not follow a tail.
+        let centre: Vec<f64> = (0..dim)
+            .map(|j| {
+                let mut column: Vec<f64> =
+                    (0..count).map(|i| particles.row(i)[j].as_f64()).collect();
+                column.sort_by(f64::total_cmp);
+                0.5 * (column[(count - 1) / 2] + column[count / 2])
+            })
+            .collect();
         let centred: Vec<Vec<f64>> = (0..count)
-            .map(|i| particles.row(i).iter().zip(&means).map(|(x, m)| x.as_f64() - m).collect())
+            .map(|i| particles.row(i).iter().zip(&centre).map(|(x, m)| x.as_f64() - m).collect())
             .collect();
         let scores: Vec<Vec<f64>> =
             (0..count).map(|i| score.row(i).iter().map(|s| s.as_f64()).collect()).collect();
 
-        // −(θ − θ̄)ⱼ sⱼ; one degree of freedom went into the mean.
+        // −(θ − c)ⱼ sⱼ; one degree of freedom went into the centre.
         let correction = n / (n - 1.0);
         let product = |i: usize, j: usize| -correction * centred[i][j] * scores[i][j];
         let spread = (0..dim).map(|j| estimate(count, |i| product(i, j))).collect();
@@ -108,7 +114,8 @@ impl SteinIdentities {
         let enough = count >= 4 * dim && (2..=MOST_DIRECTIONS).contains(&dim);
         // Heavier tails than a Gaussian's make the spread less certain.
         let excess = (total_spread.standard_error / (2.0 / (n * dim as f64)).sqrt()).max(1.0);
-        let directions = enough.then(|| directions(&centred, &scores, excess));
+        let directions =
+            (enough && excess < LARGEST_EXCESS).then(|| directions(&centred, &scores, excess));
         Ok(Self { shift, spread, total_spread, directions })
     }
 }

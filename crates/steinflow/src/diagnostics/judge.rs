@@ -1,6 +1,7 @@
 //! From a run to its diagnosis: what is needed beside the particles is worked out here.
 
-use super::{ChainSummary, Diagnosis, Subject, search_modes, summarise_chains};
+use super::diagnosis::LARGEST_R_HAT;
+use super::{ChainSummary, Diagnosis, Subject, search_modes, summarise_chains, weigh_modes};
 use crate::dynamics::Structure;
 use crate::run::{Samples, TraceRow};
 use crate::{LogDensity, Matrix, Real, Result};
@@ -17,9 +18,10 @@ pub struct Judged<'a, T: Real> {
     pub state: &'a Matrix<T>,
     /// The blocks of those.
     pub structure: &'a Structure,
-    /// Whether particles push one another without noise, so that they are spread more evenly than
-    /// draws.
+    /// Whether particles push one another.
     pub is_interacting: bool,
+    /// Whether there is noise.
+    pub is_random: bool,
     /// The course of the run, at even steps.
     pub trace: &'a [TraceRow],
     /// Draws collected along the run, if there are any: they are judged then.
@@ -35,7 +37,7 @@ impl<T: Real> Judged<'_, T> {
     pub fn diagnose(&self) -> Result<Diagnosis> {
         let dim = self.structure.dim();
         let last = Matrix::from_fn(self.state.rows(), dim, |i, j| self.state.row(i)[j]);
-        let (theta, chains) = self.draws().unwrap_or_else(|| (last.clone(), None));
+        let (theta, chains) = self.draws().unwrap_or((last, None));
         let mut score = Matrix::zeros(theta.rows(), dim);
         let mut log_density = vec![T::zero(); theta.rows()];
         self.target.evaluate(theta.as_ref(), None, &mut log_density, score.as_mut())?;
@@ -43,16 +45,29 @@ impl<T: Real> Judged<'_, T> {
         let modes = (self.search_modes && is_finite)
             .then(|| search_modes(self.target, theta.as_ref(), 0))
             .transpose()?;
+        let weights = if self.search_modes && is_finite {
+            weigh_modes(self.target, theta.as_ref())?
+        } else {
+            Vec::new()
+        };
+        // Chains that have not been everywhere, and particles that push one another, are worth one draw
+        // each.
+        let effective = chains
+            .filter(|chains| chains.r_hat <= LARGEST_R_HAT)
+            .map_or(0.0, |chains| chains.effective_sample_size)
+            .max(self.state.rows() as f64);
         let history: Vec<f64> = self.trace.iter().map(|row| row.mean_log_density).collect();
         Subject {
             theta: theta.as_ref(),
             score: score.as_ref(),
+            effective,
             chains,
             state: self.state.as_ref(),
             structure: self.structure,
-            is_interacting: self.is_interacting && chains.is_none(),
+            is_even: self.is_interacting && !self.is_random,
             history: &history,
             modes: modes.as_ref(),
+            weights: &weights,
         }
         .diagnose()
     }
@@ -62,6 +77,14 @@ impl<T: Real> Judged<'_, T> {
     fn draws(&self) -> Option<(Matrix<T>, Option<ChainSummary>)> {
         let draws = self.draws?;
         let (all, chains) = (draws.theta(), draws.chains());
+        let kept = all.rows().min(MOST_DRAWS);
+        let thin = Matrix::from_fn(kept, all.cols(), |i, j| all.row(i * all.rows() / kept)[j]);
+        if kept == 0 {
+            return None;
+        }
+        if self.is_interacting {
+            return Some((thin, None));
+        }
         let summaries = (0..all.cols()).map(|j| {
             let chain = |c: usize| -> Vec<f64> {
                 (0..draws.steps().len()).map(|t| all.row(t * chains + c)[j].as_f64()).collect()
@@ -73,8 +96,6 @@ impl<T: Real> Judged<'_, T> {
                 r_hat: a.r_hat.max(b.r_hat),
                 effective_sample_size: a.effective_sample_size.min(b.effective_sample_size),
             })?;
-        let kept = all.rows().min(MOST_DRAWS);
-        let thin = Matrix::from_fn(kept, all.cols(), |i, j| all.row(i * all.rows() / kept)[j]);
         Some((thin, Some(worst)))
     }
 }

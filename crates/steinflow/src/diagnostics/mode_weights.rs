@@ -1,0 +1,150 @@
+//! How much each mode weighs, against how many particles it has.
+//!
+//! The score does not see the weights of modes that are far apart, but the log density does: for draws of
+//! a mode, log Z = E log π + H with their entropy H, which the distances to nearest neighbours tell
+//! (Kozachenko and Leonenko 1987). Particles belong to one mode when paths without a valley join them.
+
+use crate::{LogDensity, MatRef, Matrix, Real, Result};
+
+/// More particles than this are thinned.
+const MOST_PARTICLES: usize = 300;
+/// Neighbours of a particle that a path may lead to.
+const NEIGHBOURS: usize = 8;
+/// Points on a path.
+const POINTS: usize = 5;
+/// A valley is this deep, in nats.
+const VALLEY: f64 = 2.0;
+/// Entropies are taken from the distance to this neighbour.
+const ENTROPY_NEIGHBOUR: usize = 3;
+
+/// One mode.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ModeWeight {
+    /// Its share of the particles.
+    pub share: f64,
+    /// Its share of the probability of all modes that have particles, by the target.
+    pub weight: f64,
+    /// How uncertain the logarithm of that is.
+    pub log_error: f64,
+}
+
+/// The modes that particles are in, those with most particles first. Particles that no path joins to a
+/// mode of [`ENTROPY_NEIGHBOUR`] others or more are left out.
+pub fn weigh_modes<T: Real>(
+    target: &(impl LogDensity<T> + ?Sized),
+    particles: MatRef<'_, T>,
+) -> Result<Vec<ModeWeight>> {
+    let (count, dim) = (particles.rows().min(MOST_PARTICLES), particles.cols());
+    let theta = Matrix::from_fn(count, dim, |i, j| particles.row(i * particles.rows() / count)[j]);
+    let scales = scales(&theta);
+    let mut log_density = vec![T::zero(); count];
+    let mut score = Matrix::zeros(count, dim);
+    target.evaluate(theta.as_ref(), None, &mut log_density, score.as_mut())?;
+    let log_density: Vec<f64> = log_density.iter().map(|x| x.as_f64()).collect();
+
+    let nearest = nearest(&theta, &scales);
+    let edges: Vec<(usize, usize)> = (0..count)
+        .flat_map(|i| nearest[i].iter().take(NEIGHBOURS).map(move |&(j, _)| (i, j)))
+        .collect();
+    let on_the_way = Matrix::from_fn(edges.len() * POINTS, dim, |row, k| {
+        let (i, j) = edges[row / POINTS];
+        let (from, to) = (theta.row(i)[k].as_f64(), theta.row(j)[k].as_f64());
+        T::of(from + (to - from) * (row % POINTS + 1) as f64 / (POINTS + 1) as f64)
+    });
+    let mut between = vec![T::zero(); on_the_way.rows()];
+    let mut unused = Matrix::zeros(on_the_way.rows(), dim);
+    target.evaluate(on_the_way.as_ref(), None, &mut between, unused.as_mut())?;
+
+    let mut parent: Vec<usize> = (0..count).collect();
+    for (&(i, j), way) in edges.iter().zip(between.chunks_exact(POINTS)) {
+        let lowest = way.iter().map(|x| x.as_f64()).fold(f64::INFINITY, f64::min);
+        if lowest >= log_density[i].min(log_density[j]) - VALLEY {
+            let (a, b) = (root(&parent, i), root(&parent, j));
+            parent[a.max(b)] = a.min(b);
+        }
+    }
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for i in 0..count {
+        members[root(&parent, i)].push(i);
+    }
+    members.retain(|members| members.len() > ENTROPY_NEIGHBOUR);
+    members.sort_by_key(|members| std::cmp::Reverse(members.len()));
+    let masses: Vec<(f64, f64)> =
+        members.iter().map(|members| log_mass(members, &theta, &scales, &log_density)).collect();
+    let highest = masses.iter().map(|mass| mass.0).fold(f64::NEG_INFINITY, f64::max);
+    let total: f64 = masses.iter().map(|mass| (mass.0 - highest).exp()).sum();
+    let all: usize = members.iter().map(Vec::len).sum();
+    Ok(members
+        .iter()
+        .zip(masses)
+        .map(|(members, (mass, log_error))| ModeWeight {
+            share: members.len() as f64 / all as f64,
+            weight: (mass - highest).exp() / total,
+            log_error,
+        })
+        .collect())
+}
+
+fn root(parent: &[usize], mut i: usize) -> usize {
+    while parent[i] != i {
+        i = parent[i];
+    }
+    i
+}
+
+/// Standard deviations of the coordinates; 1 where there is no spread.
+fn scales<T: Real>(theta: &Matrix<T>) -> Vec<f64> {
+    let n = theta.rows() as f64;
+    let of = |j: usize| {
+        let values = || (0..theta.rows()).map(|i| theta.row(i)[j].as_f64());
+        let mean = values().sum::<f64>() / n;
+        let sd = (values().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
+        if sd > 0.0 { sd } else { 1.0 }
+    };
+    (0..theta.cols()).map(of).collect()
+}
+
+fn distance<T: Real>(a: &[T], b: &[T], scales: &[f64]) -> f64 {
+    let squares = a.iter().zip(b).zip(scales);
+    squares.map(|((a, b), s)| ((a.as_f64() - b.as_f64()) / s).powi(2)).sum::<f64>().sqrt()
+}
+
+/// For every particle the others, nearest first, with their distances.
+fn nearest<T: Real>(theta: &Matrix<T>, scales: &[f64]) -> Vec<Vec<(usize, f64)>> {
+    let of = |i: usize| {
+        let others = (0..theta.rows()).filter(|&j| j != i);
+        let mut others: Vec<(usize, f64)> =
+            others.map(|j| (j, distance(theta.row(i), theta.row(j), scales))).collect();
+        others.sort_by(|a, b| a.1.total_cmp(&b.1));
+        others
+    };
+    (0..theta.rows()).map(of).collect()
+}
+
+/// log Z of a mode up to a constant that all modes share, and its error.
+fn log_mass<T: Real>(
+    members: &[usize],
+    theta: &Matrix<T>,
+    scales: &[f64],
+    log_density: &[f64],
+) -> (f64, f64) {
+    let (n, dim) = (members.len() as f64, theta.cols() as f64);
+    let terms: Vec<f64> = members
+        .iter()
+        .map(|&i| {
+            let mut distances: Vec<f64> = members
+                .iter()
+                .filter(|&&j| j != i)
+                .map(|&j| distance(theta.row(i), theta.row(j), scales))
+                .collect();
+            distances.sort_by(f64::total_cmp);
+            // Particles at one place have no entropy to speak of.
+            let nearest = distances[ENTROPY_NEIGHBOUR - 1].max(1e-12);
+            log_density[i] + dim * nearest.ln()
+        })
+        .collect();
+    let mean = terms.iter().sum::<f64>() / n;
+    let square = terms.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    // ψ(n) ≈ log n − 1/(2n); ψ(k), the volume of the unit ball and the scales are the same for all.
+    (mean + n.ln() - 0.5 / n, (square / n).sqrt())
+}
