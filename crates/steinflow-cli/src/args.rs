@@ -17,6 +17,7 @@ Examples:
   steinflow sample bnn --data houses.csv --target price --steps 2000
   steinflow resume runs/bnn-svgd-1                     after Ctrl-C or a crash
   steinflow predict runs/bnn-svgd-1 --data new.csv --out predictions.csv
+  steinflow diagnose runs/banana-svgd-1                whether to believe it
   steinflow data fetch yacht
   steinflow methods";
 
@@ -46,6 +47,14 @@ pub enum Command {
     /// that the network was trained on, by name and in any order; where it has the target too, the
     /// predictions are scored. The training data is not needed.
     Predict(PredictArguments),
+    /// Say whether the particles of a run can be believed, why, and what to try next.
+    ///
+    /// Judges means, spreads and modes by the target's score and log density, and gives Stein
+    /// discrepancies (of the Langevin operator and of the run's own dynamics) with p-values, and distances
+    /// to a reference and to exact draws where the model knows them. Several runs of one model, that
+    /// differ in their seed, give moments with standard errors. Every run writes the verdict into its
+    /// folder, as diagnosis.json, and this makes it anew.
+    Diagnose(DiagnoseArguments),
     /// Make a table or a figure of the project's experiments again.
     Reproduce(ReproduceArguments),
     /// List, describe and fetch the regression data sets that have a name.
@@ -95,6 +104,39 @@ pub struct PredictArguments {
     /// No progress bar.
     #[arg(long, short)]
     pub quiet: bool,
+    /// Threads to use [default: all cores]. The result does not depend on it.
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+}
+
+const DIAGNOSE_EXAMPLES: &str = "\
+Examples:
+  steinflow diagnose runs/banana-svgd-1
+  steinflow diagnose runs/banana-svgd-1 --reference long-run.parquet
+  steinflow diagnose runs/banana-svgd-1 runs/banana-svgd-2 runs/banana-svgd-3    seeds against one another";
+
+#[derive(Args, Debug)]
+#[command(after_help = DIAGNOSE_EXAMPLES)]
+pub struct DiagnoseArguments {
+    /// Folders of finished runs of one model.
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// Points to compare with: a Parquet or CSV file whose columns have the model's parameter names,
+    /// such as particles.parquet of another run.
+    #[arg(long, value_name = "FILE")]
+    pub reference: Option<PathBuf>,
+    /// Bandwidth of Stein discrepancies: median-log, liu-wang, numpyro, median, or a number.
+    #[arg(long, value_name = "RULE", default_value = "median")]
+    pub bandwidth: String,
+    /// Bootstrap replicates behind a p-value.
+    #[arg(long, value_name = "COUNT", default_value_t = 999)]
+    pub replicates: usize,
+    /// Seed of the bootstrap.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
     /// Threads to use [default: all cores]. The result does not depend on it.
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,

@@ -26,6 +26,9 @@ pub enum Error {
     /// A folder that cannot predict.
     #[error("{} {found}: give the folder of a finished `steinflow sample bnn`", path.display())]
     NotANetworkRun { path: PathBuf, found: String },
+    /// A folder that has nothing to diagnose.
+    #[error("{} is no run: {found}", path.display())]
+    NotARun { path: PathBuf, found: &'static str },
     #[error(
         "{} cannot be used: {message}; make the run again with its config.toml", path.display()
     )]
@@ -75,6 +78,7 @@ impl Error {
             | Self::ConfigUnreadable { .. }
             | Self::ConfigWrong { .. }
             | Self::NotANetworkRun { .. }
+            | Self::NotARun { .. }
             | Self::TooLarge { .. }
             | Self::Unfinished { .. }
             | Self::NothingToResume { .. }

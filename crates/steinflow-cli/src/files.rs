@@ -107,6 +107,7 @@ fn trace_columns(trace: &Trace) -> Vec<Column> {
         float("mean_log_density", &|row| row.mean_log_density),
         float("velocity_norm", &|row| row.velocity_norm),
         float("bandwidth", &|row| row.bandwidth.unwrap_or(f64::NAN)),
+        float("ksd", &|row| row.stein_discrepancy.unwrap_or(f64::NAN)),
         float("step_size", &|row| row.step_size),
         count("gradients", &|row| row.gradients),
         float("seconds", &|row| row.seconds),

@@ -14,6 +14,7 @@ use crate::args::OutputArguments;
 use crate::changes::inputs;
 use crate::checkpoints::{Every, Record, Recorder, Writer};
 use crate::config::Config;
+use crate::diagnose::{self, VerdictRecord};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::memory;
@@ -142,10 +143,14 @@ impl Job<'_> {
             .network
             .map(|(spec, fit)| Report::new(config, spec, fit, outcome, samples, self.output.quiet));
         let network = report.as_ref().map(|report| report.summary.clone());
-        let summary = Summary::new(config, model, outcome, &record.trace, samples, network);
+        let verdict = self.judge(result);
+        let summary = Summary::new(config, model, outcome, samples, network, verdict.clone());
         let found = files::Found { outcome, trace: &record.trace, samples };
         folder.write("config.toml", writer.config.as_bytes())?;
         files::write(&mut folder, config, model, &found, &summary, report.as_ref())?;
+        if let Some(verdict) = &verdict {
+            folder.write(diagnose::FILE, &verdict.to_json()?)?;
+        }
         if writer.every != Every::Never {
             let checkpoint = outcome.checkpoint.clone();
             let run = record.saved_run(&writer.config, &writer.inputs, checkpoint);
@@ -153,6 +158,20 @@ impl Job<'_> {
         }
         folder.commit()?;
         Ok(summary)
+    }
+
+    /// Whether the particles can be believed. A verdict that cannot be had is no reason to lose the run.
+    fn judge<T: Real>(&self, result: &Found<'_, T>) -> Option<VerdictRecord> {
+        let &Found { model, outcome, record, .. } = result;
+        let particles = (&outcome.state, &outcome.structure);
+        let (trace, samples) = (record.trace.rows(), record.samples.as_ref());
+        match diagnose::judge(&self.config, model, particles, trace, samples) {
+            Ok(diagnosis) => Some(diagnosis.into()),
+            Err(error) => {
+                eprintln!("warning: there is no verdict: {error}");
+                None
+            }
+        }
     }
 
     /// From now on a signal ends the run in good order; a second one ends it at once.

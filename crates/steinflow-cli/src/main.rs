@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Sample(arguments) => sample::command(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Predict(arguments) => predict::command(&arguments),
+        Command::Diagnose(arguments) => diagnose::command(&arguments),
         Command::Reproduce(arguments) => reproduce::command(&arguments),
         Command::Data(arguments) => data::command(&arguments),
         Command::Methods(arguments) => catalogues::methods(arguments.json),

@@ -6,10 +6,11 @@ use std::path::Path;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use steinflow::Real;
-use steinflow::run::{Ended, Outcome, Samples, Trace};
+use steinflow::run::{Ended, Outcome, Samples};
 use steinflow_models::Model;
 
 use crate::config::Config;
+use crate::diagnose::VerdictRecord;
 use crate::error::Result;
 use crate::network::NetworkSummary;
 
@@ -35,6 +36,8 @@ pub struct Summary {
     frozen_particles: Vec<usize>,
     step_size_halvings: u32,
     warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnosis: Option<VerdictRecord>,
 }
 
 #[derive(Debug, Serialize)]
@@ -62,9 +65,9 @@ impl Summary {
         config: &Config,
         model: &dyn Model<T>,
         outcome: &Outcome<T>,
-        trace: &Trace,
         samples: Option<&Samples<T>>,
         network: Option<NetworkSummary>,
+        diagnosis: Option<VerdictRecord>,
     ) -> Self {
         let samples = samples.filter(|samples| !samples.steps().is_empty());
         let theta = samples.map_or_else(|| outcome.theta(), Samples::theta);
@@ -97,7 +100,7 @@ impl Summary {
                 })
                 .collect()
         });
-        let mut warnings = warnings(outcome, trace);
+        let mut warnings = warnings(outcome);
         warnings.extend(network.as_ref().and_then(|network| network.trouble.clone()));
         let log_density = outcome.log_density.iter().map(|x| x.as_f64()).sum::<f64>();
         Self {
@@ -122,6 +125,7 @@ impl Summary {
             frozen_particles: outcome.frozen.clone(),
             step_size_halvings: outcome.shrinks,
             warnings,
+            diagnosis,
         }
     }
 
@@ -168,6 +172,9 @@ impl Summary {
         for warning in &self.warnings {
             writeln!(out, "\nwarning: {warning}")?;
         }
+        if let Some(diagnosis) = &self.diagnosis {
+            diagnosis.print_short(&mut out)?;
+        }
         writeln!(out, "\n{}", folder.display())?;
         for (name, what) in [
             ("particles.png", "picture"),
@@ -178,6 +185,7 @@ impl Summary {
             ("samples.parquet", "one row a collected sample"),
             ("trace.parquet", "the course of the run"),
             ("summary.json", "these numbers"),
+            ("diagnosis.json", "the verdict and what it rests on"),
             ("config.toml", "run it again: steinflow sample --config"),
         ] {
             // A picture may be missing, and not every run has every file.
@@ -226,20 +234,8 @@ impl Summary {
 }
 
 /// Signs that the particles are not what was asked for.
-fn warnings<T: Real>(outcome: &Outcome<T>, trace: &Trace) -> Vec<String> {
+fn warnings<T: Real>(outcome: &Outcome<T>) -> Vec<String> {
     let mut warnings = Vec::new();
-    let dim = outcome.structure.dim();
-    let densities = || trace.rows().iter().map(|row| row.mean_log_density);
-    let best = densities().fold(f64::NEG_INFINITY, f64::max);
-    if let Some(last) = densities().next_back()
-        // Samples of a Gaussian lie about d/2 below its mode; this is far beyond such a spread.
-        && best - last > 10.0 + 2.0 * dim as f64
-    {
-        warnings.push(format!(
-            "the mean log density fell from {best:.4e} to {last:.4e}: the particles are running \
-             away; try a smaller --step-size"
-        ));
-    }
     let theta = outcome.theta();
     if theta.rows() > 1 && (1..theta.rows()).all(|i| theta.row(i) == theta.row(0)) {
         warnings

@@ -33,7 +33,7 @@ pub use checkpoint::{CheckpointFile, Collected, SavedRun, write_checkpoint};
 pub use error::{Error, Result};
 pub use journal::Journal;
 pub use json::write_json;
-pub use run_folder::{RunFolder, is_finished_run};
+pub use run_folder::{RunFolder, add_to_run, is_finished_run};
 pub use table::{Column, Values, is_decoding, read_parquet, write_parquet};
 pub use unfinished::Unfinished;
 pub use whole_file::WholeFile;

@@ -177,6 +177,11 @@ impl<'a, T: Real> System<'a, T> {
         &self.at.log_density
     }
 
+    /// ∇log π(θ) of every particle, as of the last evaluation; none where that was on a minibatch.
+    pub fn full_score(&self) -> Option<MatRef<'_, T>> {
+        self.minibatch.is_none().then(|| self.at.score.as_ref())
+    }
+
     /// How often the target was evaluated, for all particles at once.
     pub fn gradients(&self) -> u64 {
         self.gradients

@@ -20,9 +20,11 @@ pub(super) fn write<T: Real>(run: &SavedRun<'_, T>, out: impl Write) -> io::Resu
     for row in run.trace.iter() {
         pen.count(row.step)?;
         pen.count(row.gradients)?;
-        pen.count(u64::from(row.bandwidth.is_some()))?;
-        let bandwidth = row.bandwidth.unwrap_or_default();
-        for x in [row.mean_log_density, row.velocity_norm, bandwidth, row.step_size, row.seconds] {
+        for x in [row.bandwidth, row.stein_discrepancy] {
+            pen.count(u64::from(x.is_some()))?;
+            pen.float(x.unwrap_or_default())?;
+        }
+        for x in [row.mean_log_density, row.velocity_norm, row.step_size, row.seconds] {
             pen.float(x)?;
         }
     }
@@ -63,7 +65,7 @@ pub(super) fn read<T: Real>(payload: &[u8]) -> Result<SavedRun<'static, T>, Dama
     if checkpoint.step != opening.step {
         return Err(format!("is of step {} and of {}", opening.step, checkpoint.step));
     }
-    let rows = eye.length(64)?;
+    let rows = eye.length(80)?;
     let trace: Vec<TraceRow> = (0..rows).map(|_| read_row(&mut eye)).collect::<Result<_, _>>()?;
     let samples = match eye.count()? {
         0 => None,
@@ -80,11 +82,22 @@ pub(super) fn read<T: Real>(payload: &[u8]) -> Result<SavedRun<'static, T>, Dama
 }
 
 fn read_row(eye: &mut Eye<'_>) -> Result<TraceRow, Damage> {
-    let (step, gradients, has_bandwidth) = (eye.count()?, eye.count()?, eye.count()?);
-    let [mean_log_density, velocity_norm, bandwidth, step_size, seconds] =
-        [eye.float()?, eye.float()?, eye.float()?, eye.float()?, eye.float()?];
-    let bandwidth = (has_bandwidth != 0).then_some(bandwidth);
-    Ok(TraceRow { step, mean_log_density, velocity_norm, bandwidth, step_size, gradients, seconds })
+    let (step, gradients) = (eye.count()?, eye.count()?);
+    let mut optional = || {
+        let (is_there, x) = (eye.count()? != 0, eye.float()?);
+        Ok::<_, Damage>(is_there.then_some(x))
+    };
+    let (bandwidth, stein_discrepancy) = (optional()?, optional()?);
+    Ok(TraceRow {
+        step,
+        gradients,
+        bandwidth,
+        stein_discrepancy,
+        mean_log_density: eye.float()?,
+        velocity_norm: eye.float()?,
+        step_size: eye.float()?,
+        seconds: eye.float()?,
+    })
 }
 
 fn write_checkpoint<T: Real>(at: &Checkpoint<T>, pen: &mut Pen<impl Write>) -> io::Result<()> {

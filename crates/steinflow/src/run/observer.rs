@@ -24,6 +24,8 @@ pub struct Snapshot<'a, T> {
     pub dim: usize,
     /// log π(θ) of every particle, on the current minibatch if there is one.
     pub log_density: &'a [T],
+    /// ∇log π(θ) of every particle, `N × dim`; none where minibatches make it uncertain.
+    pub score: Option<MatRef<'a, T>>,
     /// √(mean |v|²) over particles; none before the first step.
     pub velocity_norm: Option<f64>,
     /// The bandwidths in use, one per factor of the kernel; none for a diffusion.

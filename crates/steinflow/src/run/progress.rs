@@ -177,6 +177,7 @@ impl<T: Real> Progress<'_, T> {
             state: at.system.state(),
             dim: at.system.structure().dim(),
             log_density: at.system.log_density(),
+            score: at.system.full_score(),
             velocity_norm,
             bandwidths: at.system.bandwidths(),
             gradients: at.system.gradients(),

@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use super::{Observer, Snapshot};
-use crate::{Real, Result};
+use crate::diagnostics::{Statistic, squared_stein_discrepancy};
+use crate::kernel::{Bandwidth, Radial};
+use crate::{Matrix, Real, Result};
 
 /// One recorded step.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +18,9 @@ pub struct TraceRow {
     pub velocity_norm: f64,
     /// Bandwidth of the kernel's first factor (the one that sees θ); none for a diffusion.
     pub bandwidth: Option<f64>,
+    /// Kernel Stein discrepancy of up to 128 particles: inverse multiquadric, median bandwidth,
+    /// V-statistic. In every sixteenth row and the last; never with minibatches.
+    pub stein_discrepancy: Option<f64>,
     /// Step size.
     pub step_size: f64,
     /// Evaluations of the target so far.
@@ -67,6 +72,11 @@ impl Trace {
                     mean_log_density: sum / at.log_density.len() as f64,
                     velocity_norm,
                     bandwidth: at.bandwidths.first().copied(),
+                    stein_discrepancy: if last || at.step.is_multiple_of(16 * self.every) {
+                        stein_discrepancy(at)
+                    } else {
+                        None
+                    },
                     step_size: at.step_size,
                     gradients: at.gradients,
                     seconds: at.elapsed.as_secs_f64(),
@@ -75,4 +85,18 @@ impl Trace {
             Result::Ok(ControlFlow::Continue(()))
         }
     }
+}
+
+/// Of the first particles: those who watch must not cost more than what they watch.
+fn stein_discrepancy<T: Real>(at: &Snapshot<'_, T>) -> Option<f64> {
+    const MOST_PARTICLES: usize = 128;
+    let score = at.score?;
+    let count = at.state.rows().min(MOST_PARTICLES);
+    let theta = Matrix::from_fn(count, at.dim, |i, j| at.state.row(i)[j]);
+    let score = Matrix::from_fn(count, at.dim, |i, j| score.row(i)[j]);
+    let bandwidth = Bandwidth::Median.of(theta.as_ref());
+    let radial = Radial::InverseMultiquadric;
+    let (theta, score) = (theta.as_ref(), score.as_ref());
+    let square = squared_stein_discrepancy(theta, score, radial, bandwidth, Statistic::V).ok()?;
+    Some(square.max(0.0).sqrt())
 }
