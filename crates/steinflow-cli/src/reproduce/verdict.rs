@@ -233,6 +233,8 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
 struct Measured {
     mean_error: f64,
     mean_bound: f64,
+    density_error: f64,
+    density_bound: f64,
     variance: f64,
     variance_error: f64,
     worst_variance: f64,
@@ -253,19 +255,16 @@ impl Measured {
         exact: impl Fn(usize, u64) -> Result<Matrix<f64>, LibraryError>,
     ) -> Result<Self> {
         let reference = exact(REFERENCE, 0)?;
-        // The log density is one more coordinate: it tells how thin the particles of a ridge are.
-        let with_density = |theta: &Matrix<f64>| -> Result<Matrix<f64>> {
-            let (mut log_density, d) = (vec![0.0; theta.rows()], theta.cols());
-            let mut score = Matrix::zeros(theta.rows(), d);
+        let log_densities = |theta: &Matrix<f64>| -> Result<Vec<f64>> {
+            let mut log_density = vec![0.0; theta.rows()];
+            let mut score = Matrix::zeros(theta.rows(), theta.cols());
             model.evaluate(theta.as_ref(), None, &mut log_density, score.as_mut())?;
-            let entry = |i: usize, j: usize| if j < d { theta.row(i)[j] } else { log_density[i] };
-            Ok(Matrix::from_fn(theta.rows(), d + 1, entry))
+            Ok(log_density)
         };
-        let (known, found) = (with_density(&reference)?, with_density(theta)?);
-        let dim = known.cols();
+        let dim = theta.cols();
         let columns: Vec<Vec<f64>> = (0..dim)
             .map(|j| {
-                let mut column: Vec<f64> = (0..REFERENCE).map(|i| known.row(i)[j]).collect();
+                let mut column: Vec<f64> = (0..REFERENCE).map(|i| reference.row(i)[j]).collect();
                 column.sort_by(f64::total_cmp);
                 column
             })
@@ -279,7 +278,7 @@ impl Measured {
         };
         // Draws beyond the reference, which begins the same sequence.
         let thinned = thin(theta, 1000);
-        let (sample, n) = (uniform(&found), count as f64);
+        let (sample, n) = (uniform(theta), count as f64);
         let (mut mean_error, mut variances) = (0.0f64, Vec::new());
         for j in 0..dim {
             let values = || (0..sample.rows()).map(|i| sample.row(i)[j]);
@@ -288,6 +287,14 @@ impl Measured {
             mean_error = mean_error.max((mean - 0.5).abs() * 12f64.sqrt());
             variances.push(12.0 * variance);
         }
+        // How thin the particles of a ridge are, and how wide particles are along all directions together:
+        // variance that is off by a part changes a Gaussian's mean log density by that part of d/2.
+        let (known, found) = (log_densities(&reference)?, log_densities(theta)?);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let square = known.iter().map(|x| (x - mean(&known)).powi(2)).sum::<f64>();
+        let sd = (square / known.len() as f64).sqrt();
+        let density_error = (mean(&found) - mean(&known)).abs() / (0.5 * dim as f64);
+        let density_bound = 3.3 * sd / n.sqrt() / (0.5 * dim as f64);
         let distance = EnergyDistance::to(reference.as_ref())?;
         let usual = (1..=REPLICATES)
             .map(|seed| Ok(distance.of(exact(count, 5000 + seed)?.as_ref())?))
@@ -297,6 +304,8 @@ impl Measured {
         let worst = variances.iter().copied().max_by(|a, b| off(a).total_cmp(&off(b)));
         Ok(Self {
             mean_error,
+            density_error,
+            density_bound,
             mean_bound: 3.3 / n.sqrt(),
             variance: variances.iter().sum::<f64>() / dim as f64,
             // The variance of a uniform sample's variance is 0.8/N of its square.
@@ -311,6 +320,7 @@ impl Measured {
         let spread_is_right = |errors: f64| {
             (self.variance - 1.0).abs() <= 0.12 + errors * self.variance_error
                 && (self.worst_variance - 1.0).abs() <= 0.2 + errors * self.worst_error
+                && self.density_error <= 0.3 + errors * self.density_bound
         };
         let means_are_right = |errors: f64| self.mean_error <= 0.15 + errors * self.mean_bound;
         if !means_are_right(1.0) {

@@ -4,9 +4,10 @@
 //! the score tells them, are off by no more than exact draws would be, or by so little that it does not
 //! matter. `experiments/verdict` has how often that is right.
 
-use super::identities::{Estimate, SteinIdentities, bound_of_largest};
+use super::identities::{Estimate, SteinIdentities, Unevenness, bound_of_largest};
 use super::{
-    ChainSummary, ModeSearch, ModeWeight, SteinKernel, auxiliary_marginals, directions_spanned,
+    ChainSummary, ModeSearch, ModeWeight, Modes, SteinKernel, auxiliary_marginals,
+    directions_spanned,
 };
 use crate::dynamics::Structure;
 use crate::kernel::{Bandwidth, Radial};
@@ -20,8 +21,14 @@ const NEGLIGIBLE_DRIFT: f64 = 0.25;
 const NEGLIGIBLE_WEIGHT: f64 = 0.1;
 /// Relative variances within these are as good as 1.
 const NEGLIGIBLE_SPREAD: std::ops::RangeInclusive<f64> = 0.8..=1.25;
-/// Errors of means and of relative variances beyond which a test that is passed proves nothing.
-const LARGEST_ERROR: f64 = 0.5;
+/// Deviations of relative variances, in mean square over directions, that do not matter.
+const NEGLIGIBLE_UNEVENNESS: f64 = 0.02;
+/// Passing a test proves little where means or spreads are this much less certain than those of as many
+/// draws of a Gaussian …
+const LARGEST_EXCESS: f64 = 2.0;
+/// … and their standard errors are above these.
+const VAGUE_SHIFT: f64 = 0.25;
+const VAGUE_SPREAD: f64 = 0.2;
 /// How seldom exact draws fail one of the tests.
 const TAIL: f64 = 0.001;
 /// Chains whose R̂ is above this have not been everywhere.
@@ -111,9 +118,9 @@ pub struct Subject<'a, T> {
     /// Mean log density of the particles along the run, at even steps.
     pub history: &'a [f64],
     /// What a search for modes without particles has found, if there was one.
-    pub modes: Option<&'a ModeSearch>,
+    pub search: Option<&'a ModeSearch>,
     /// The modes that have particles, if they were weighed.
-    pub weights: &'a [ModeWeight],
+    pub modes: Option<&'a Modes>,
 }
 
 /// What the tests said.
@@ -124,6 +131,7 @@ struct Findings {
     is_moving: bool,
     is_narrow: bool,
     is_wide: bool,
+    is_uneven: bool,
     /// The variance that is left, where it is narrow.
     narrowest: f64,
     is_misshapen: bool,
@@ -143,7 +151,10 @@ impl<T: Real> Subject<'_, T> {
         }
         let mut found = Findings::default();
         self.look_at_the_course(&mut found);
-        let identities = SteinIdentities::new(self.theta, self.score)?;
+        let identities = match self.modes {
+            Some(modes) => SteinIdentities::within(self.theta, self.score, &modes.mode_of)?,
+            None => SteinIdentities::new(self.theta, self.score)?,
+        };
         self.look_at_means(&identities, &mut found);
         self.look_at_spreads(&identities, &mut found);
         self.look_at_chains(&mut found);
@@ -216,7 +227,8 @@ impl<T: Real> Subject<'_, T> {
         let worst = worst(&identities.shift, |shift| shift.value.abs() / bound_of(shift));
         let bound = bound_of(&worst).max(NEGLIGIBLE_SHIFT);
         found.is_shifted = !(worst.value.abs() <= bound);
-        found.cannot_tell |= bound > LARGEST_ERROR;
+        found.cannot_tell |=
+            self.inflation() * worst.standard_error > VAGUE_SHIFT.max(LARGEST_EXCESS * floor);
         found.evidence.push(Evidence {
             name: "largest shift of a mean",
             value: worst.value.abs(),
@@ -228,7 +240,7 @@ impl<T: Real> Subject<'_, T> {
     }
 
     fn look_at_spreads(&self, identities: &SteinIdentities, found: &mut Findings) {
-        let SteinIdentities { spread, total_spread, directions, .. } = identities;
+        let SteinIdentities { spread, total_spread, .. } = identities;
         found.narrowest = f64::INFINITY;
         let z = self.inflation() * bound_of_largest(spread.len() + 1, self.tail());
         let (count, dim) = (self.theta.rows() as f64, self.dim());
@@ -246,31 +258,32 @@ impl<T: Real> Subject<'_, T> {
                 meaning,
             });
         };
-        // Narrow particles do not know how uncertain wide ones are: at least a Gaussian's error.
-        let error = |estimate: &Estimate, numbers: f64| {
-            let wide = estimate.standard_error;
-            (
-                wide.max((2.0 / numbers).sqrt() * estimate.value.clamp(0.0, 1.0)),
-                wide.max((2.0 / numbers).sqrt()),
-            )
+        // Bounds of a mean of as many squared normals, wider where the products have heavier tails. Errors
+        // go with the value, so that narrow particles are no surer than wide ones.
+        let bounds = |estimate: &Estimate, numbers: f64| {
+            let gaussian = (2.0 / numbers).sqrt();
+            let excess = (estimate.standard_error / (gaussian * estimate.value.max(0.3))).max(1.0);
+            let bound = |z: f64| {
+                let unit = 2.0 / (9.0 * numbers);
+                (1.0 - unit + z * unit.sqrt()).max(0.0).powi(3)
+            };
+            (bound(-z * excess), bound(z * excess))
         };
-        let (below, above) = error(total_spread, count * dim);
-        let is_vague = z * below > LARGEST_ERROR;
+        let (low, high) = bounds(total_spread, count * dim);
         judge(
             "variance, all coordinates",
             total_spread.value,
-            1.0 - z * below,
-            1.0 + z * above,
+            low,
+            high,
             "the particles' variance relative to the target's, by −E (θ − c)·s = d",
         );
         if spread.len() > 1 {
-            let narrow =
-                worst(spread, |spread| (1.0 - spread.value) / error(spread, count).0.max(1e-3));
-            let wide = worst(spread, |spread| (spread.value - 1.0) / error(spread, count).1);
+            let narrow = worst(spread, |spread| bounds(spread, count).0 - spread.value);
+            let wide = worst(spread, |spread| spread.value - bounds(spread, count).1);
             judge(
                 "variance, narrowest coordinate",
                 narrow.value,
-                1.0 - z * error(&narrow, count).0,
+                bounds(&narrow, count).0,
                 f64::INFINITY,
                 "the same, of the coordinate that is most certainly too narrow",
             );
@@ -278,28 +291,27 @@ impl<T: Real> Subject<'_, T> {
                 "variance, widest coordinate",
                 wide.value,
                 f64::NEG_INFINITY,
-                1.0 + z * error(&wide, count).1,
+                bounds(&wide, count).1,
                 "the same, of the coordinate that is most certainly too wide",
             );
         }
-        if let Some(directions) = directions {
-            let inflation = self.inflation();
-            judge(
-                "variance, narrowest direction",
-                directions.lowest,
-                1.0 - inflation * (1.0 - directions.lowest_bound),
-                f64::INFINITY,
-                "the same, along the direction in which it is lowest",
-            );
-            judge(
-                "variance, widest direction",
-                directions.highest,
-                f64::NEG_INFINITY,
-                1.0 + inflation * (directions.highest_bound - 1.0),
-                "the same, along the direction in which it is highest",
-            );
+        if spread.len() > 1 {
+            let Unevenness { value, expected, standard_error } = identities.unevenness;
+            let inflation = self.inflation().powi(2);
+            let bound = inflation * (expected + bound_of_largest(1, TAIL) * standard_error);
+            let bound = bound.max(NEGLIGIBLE_UNEVENNESS);
+            found.is_uneven = !(value <= bound);
+            found.evidence.push(Evidence {
+                name: "unevenness over directions",
+                value,
+                expected: format!("at most {}", short(bound)),
+                passed: Some(!found.is_uneven),
+                meaning: "mean square deviation from 1 of the relative variance, over all directions",
+            });
         }
-        found.cannot_tell |= is_vague;
+        let usual = (2.0 / (count * dim)).sqrt();
+        found.cannot_tell |= self.inflation() * total_spread.standard_error
+            > VAGUE_SPREAD.max(LARGEST_EXCESS * usual);
     }
 
     fn look_at_chains(&self, found: &mut Findings) {
@@ -372,12 +384,13 @@ impl<T: Real> Subject<'_, T> {
     }
 
     fn look_at_modes(&self, found: &mut Findings) {
-        if self.weights.len() > 1 {
+        let weights = self.modes.map_or(&[][..], |modes| &modes.weights);
+        if weights.len() > 1 {
             let off = |mode: &ModeWeight| {
                 let error = 3.0 * mode.log_error * mode.weight * (1.0 - mode.weight);
                 (mode.share - mode.weight).abs() - error
             };
-            let largest = self.weights.iter().map(off).fold(f64::NEG_INFINITY, f64::max);
+            let largest = weights.iter().map(off).fold(f64::NEG_INFINITY, f64::max);
             found.weighs_modes_wrongly = !(largest <= NEGLIGIBLE_WEIGHT);
             found.evidence.push(Evidence {
                 name: "weights of modes",
@@ -388,7 +401,7 @@ impl<T: Real> Subject<'_, T> {
                           and entropy, beyond what is uncertain",
             });
         }
-        let Some(search) = self.modes else { return };
+        let Some(search) = self.search else { return };
         found.misses_a_mode = search.unvisited.is_some();
         found.evidence.push(Evidence {
             name: "probes in modes without particles",
@@ -442,9 +455,12 @@ impl<T: Real> Subject<'_, T> {
                  narrowest. Means may be used, spreads and intervals not."
             );
             (Verdict::Collapsed, headline)
-        } else if found.is_wide || found.is_misshapen || found.has_wrong_momenta {
+        } else if found.is_wide || found.is_uneven || found.is_misshapen || found.has_wrong_momenta
+        {
             let why = if found.is_wide {
                 "the particles are wider than the target"
+            } else if found.is_uneven {
+                "the particles are too narrow along some directions, or too wide along others"
             } else if found.is_misshapen {
                 "the particles do not have the target's shape"
             } else {
@@ -505,7 +521,7 @@ impl<T: Real> Subject<'_, T> {
                     "take more steps, or larger ones: the start may be too narrow".to_owned(),
                 );
             }
-            Verdict::MeansOnly if found.cannot_tell && !found.is_wide && !found.is_misshapen => {
+            Verdict::MeansOnly if found.cannot_tell && !found.is_wide && !found.is_uneven => {
                 advice.push(format!("take more particles, {} or more", 4 * count));
             }
             Verdict::MeansOnly => {

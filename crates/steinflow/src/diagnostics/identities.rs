@@ -17,7 +17,6 @@
 use rayon::prelude::*;
 
 use super::normal;
-use crate::linalg::{spectral, symmetric_eigen};
 use crate::{Error, MatRef, Real, Result};
 
 /// A mean over particles, with the standard error of as many independent draws.
@@ -29,17 +28,15 @@ pub struct Estimate {
     pub standard_error: f64,
 }
 
-/// Variances relative to the target's along the narrowest and the widest direction.
+/// How unequal the variances of all directions are, relative to the target's.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Directions {
-    /// The lowest.
-    pub lowest: f64,
-    /// The highest.
-    pub highest: f64,
-    /// Where the lowest of as many exact draws lies in 999 of 1000 cases: above this.
-    pub lowest_bound: f64,
-    /// Where the highest of as many exact draws lies in 999 of 1000 cases: below this.
-    pub highest_bound: f64,
+pub struct Unevenness {
+    /// The mean over directions of (λ − 1)², λ the relative variance.
+    pub value: f64,
+    /// What exact draws of a Gaussian have on average: about d/N.
+    pub expected: f64,
+    /// The standard deviation of that.
+    pub standard_error: f64,
 }
 
 /// Stein's identities at a set of particles.
@@ -52,16 +49,12 @@ pub struct SteinIdentities {
     pub spread: Vec<Estimate>,
     /// The same over all coordinates.
     pub total_spread: Estimate,
-    /// The same along the directions where it is lowest and highest, where there are enough particles
-    /// to tell: 4 for every coordinate.
-    pub directions: Option<Directions>,
+    /// The same over all directions, coordinate axes or not: particles that are too narrow along some
+    /// and too wide along others can have the right variance in every coordinate.
+    pub unevenness: Unevenness,
+    /// How much less certain the spread is than that of as many draws of a Gaussian; 1 or more.
+    pub excess: f64,
 }
-
-/// More coordinates than this, and an eigendecomposition is no longer a matter of moments.
-const MOST_DIRECTIONS: usize = 400;
-/// Where the spread is this much less certain than a Gaussian's, directions are not told apart: their
-/// bounds are a Gaussian's.
-const LARGEST_EXCESS: f64 = 1.5;
 
 impl SteinIdentities {
     /// Evaluates them at particles with the given scores, one a row.
@@ -77,6 +70,17 @@ impl SteinIdentities {
     /// # Ok::<(), steinflow::Error>(())
     /// ```
     pub fn new<T: Real>(particles: MatRef<'_, T>, score: MatRef<'_, T>) -> Result<Self> {
+        Self::within(particles, score, &vec![0; particles.rows()])
+    }
+
+    /// The same for particles in several modes, `mode_of` saying in which, each with a centre of its own:
+    /// the way from one mode to another would drown what the score says of either. The identities hold
+    /// within a mode as far as the density vanishes around it.
+    pub fn within<T: Real>(
+        particles: MatRef<'_, T>,
+        score: MatRef<'_, T>,
+        mode_of: &[usize],
+    ) -> Result<Self> {
         let (count, dim) = (particles.rows(), particles.cols());
         if (score.rows(), score.cols()) != (count, dim) {
             return Err(Error::Shape {
@@ -89,35 +93,51 @@ impl SteinIdentities {
             return Err(Error::setting("number of particles", count, "a spread needs 2 or more"));
         }
         let n = count as f64;
-        // The identity holds for any centre; a median does not follow a tail.
-        let centre: Vec<f64> = (0..dim)
-            .map(|j| {
-                let mut column: Vec<f64> =
-                    (0..count).map(|i| particles.row(i)[j].as_f64()).collect();
-                column.sort_by(f64::total_cmp);
-                0.5 * (column[(count - 1) / 2] + column[count / 2])
-            })
-            .collect();
+        if mode_of.len() != count {
+            return Err(Error::Shape {
+                what: "the modes",
+                found: format!("{} numbers", mode_of.len()),
+                expected: format!("{count}, one a particle"),
+            });
+        }
+        let modes = mode_of.iter().max().map_or(1, |last| last + 1);
+        let centres: Vec<Vec<f64>> =
+            (0..modes).map(|mode| centre(particles, |i| mode_of[i] == mode)).collect();
         let centred: Vec<Vec<f64>> = (0..count)
-            .map(|i| particles.row(i).iter().zip(&centre).map(|(x, m)| x.as_f64() - m).collect())
+            .map(|i| {
+                let row = particles.row(i).iter().zip(&centres[mode_of[i]]);
+                row.map(|(x, c)| x.as_f64() - c).collect()
+            })
             .collect();
         let scores: Vec<Vec<f64>> =
             (0..count).map(|i| score.row(i).iter().map(|s| s.as_f64()).collect()).collect();
 
-        // −(θ − c)ⱼ sⱼ; one degree of freedom went into the centre.
-        let correction = n / (n - 1.0);
+        // −(θ − c)ⱼ sⱼ; one degree of freedom went into every centre.
+        let correction = n / (n - modes as f64).max(1.0);
         let product = |i: usize, j: usize| -correction * centred[i][j] * scores[i][j];
         let spread = (0..dim).map(|j| estimate(count, |i| product(i, j))).collect();
         let total_spread =
             estimate(count, |i| (0..dim).map(|j| product(i, j)).sum::<f64>() / dim as f64);
         let shift = shifts(&centred, &scores);
-        let enough = count >= 4 * dim && (2..=MOST_DIRECTIONS).contains(&dim);
         // Heavier tails than a Gaussian's make the spread less certain.
         let excess = (total_spread.standard_error / (2.0 / (n * dim as f64)).sqrt()).max(1.0);
-        let directions =
-            (enough && excess < LARGEST_EXCESS).then(|| directions(&centred, &scores, excess));
-        Ok(Self { shift, spread, total_spread, directions })
+        let unevenness = unevenness(&centred, &scores, total_spread.value, excess);
+        Ok(Self { shift, spread, total_spread, unevenness, excess })
     }
+}
+
+/// The median of every coordinate, which does not follow a tail: the identity holds for any centre.
+fn centre<T: Real>(particles: MatRef<'_, T>, is_member: impl Fn(usize) -> bool) -> Vec<f64> {
+    let members: Vec<usize> = (0..particles.rows()).filter(|&i| is_member(i)).collect();
+    let of = |j: usize| {
+        let mut column: Vec<f64> = members.iter().map(|&i| particles.row(i)[j].as_f64()).collect();
+        column.sort_by(f64::total_cmp);
+        match column.len() {
+            0 => 0.0,
+            count => 0.5 * (column[(count - 1) / 2] + column[count / 2]),
+        }
+    };
+    (0..particles.cols()).map(of).collect()
 }
 
 fn estimate(count: usize, of: impl Fn(usize) -> f64) -> Estimate {
@@ -135,9 +155,11 @@ fn shifts(centred: &[Vec<f64>], scores: &[Vec<f64>]) -> Vec<Estimate> {
         (0..dim).map(|j| (centred.iter().map(|x| x[j] * x[j]).sum::<f64>() / n).sqrt()).collect();
     let steps: Vec<Vec<f64>> = scores
         .par_iter()
-        .map(|score| {
+        .enumerate()
+        .map(|(i, score)| {
             let mut step = vec![0.0; dim];
-            for x in centred {
+            // Without the particle's own part of Σ, which is noise alone.
+            for (_, x) in centred.iter().enumerate().filter(|&(k, _)| k != i) {
                 let along = dot(score, x) / n;
                 for (step, x) in step.iter_mut().zip(x) {
                     *step += along * x;
@@ -152,56 +174,25 @@ fn shifts(centred: &[Vec<f64>], scores: &[Vec<f64>]) -> Vec<Estimate> {
     (0..dim).map(|j| estimate(count, |i| steps[i][j])).collect()
 }
 
-/// The eigenvalues of Σ^(−½) T Σ^½, T = −E (θ − c) sᵀ: for a Gaussian target of precision H, those of
-/// H^½ Σ H^½.
-fn directions(centred: &[Vec<f64>], scores: &[Vec<f64>], excess: f64) -> Directions {
-    let (count, dim) = (centred.len(), centred[0].len());
-    let n = count as f64;
-    let product = |a: &[Vec<f64>], b: &[Vec<f64>]| -> Vec<f64> {
-        let rows = (0..dim).into_par_iter().flat_map_iter(|j| {
-            let mut row = vec![0.0; dim];
-            for (a, b) in a.iter().zip(b) {
-                for (out, b) in row.iter_mut().zip(b) {
-                    *out += a[j] * b / (n - 1.0);
-                }
-            }
-            row
-        });
-        rows.collect()
-    };
-    let (values, vectors) = symmetric_eigen(&product(centred, centred), dim);
-    let lowest = values[dim - 1] * f64::EPSILON;
-    let root = spectral(&values, &vectors, |x| x.max(lowest).sqrt());
-    let inverse = spectral(&values, &vectors, |x| x.max(lowest).sqrt().recip());
-    let identity = product(centred, scores);
-    let whitened = multiply(&multiply(&inverse, &identity, dim), &root, dim);
-    let symmetric: Vec<f64> =
-        (0..dim * dim).map(|k| -0.5 * (whitened[k] + whitened[k % dim * dim + k / dim])).collect();
-    let (values, _) = symmetric_eigen(&symmetric, dim);
-    // Marchenko and Pastur's edges, and beyond them 3.27 of Johnstone's (2001) units: the 0.999
-    // quantile of the Tracy–Widom law.
-    let ratio = (dim as f64 / n).sqrt();
-    let unit =
-        |edge: f64| 3.27 * edge.powf(4.0 / 3.0) * ratio.powf(-1.0 / 3.0) * n.powf(-2.0 / 3.0);
-    let (low, high) = (1.0 - ratio, 1.0 + ratio);
-    Directions {
-        lowest: values[0],
-        highest: values[dim - 1],
-        lowest_bound: 1.0 - excess * (1.0 - low * low + unit(low)),
-        highest_bound: 1.0 + excess * (high * high - 1.0 + unit(high)),
+/// tr (T − I)²/d, T = −E (θ − c) sᵀ, whose eigenvalues for a Gaussian target of precision H are those
+/// of H^½ Σ H^½. T itself is never formed: tr T² = Σ (xᵢ·sⱼ)(xⱼ·sᵢ)/(N − 1)².
+fn unevenness(centred: &[Vec<f64>], scores: &[Vec<f64>], trace: f64, excess: f64) -> Unevenness {
+    let (n, dim) = (centred.len() as f64, centred[0].len() as f64);
+    let squares: Vec<f64> = (0..centred.len())
+        .into_par_iter()
+        .map(|i| {
+            let with = |j: usize| dot(&centred[i], &scores[j]) * dot(&centred[j], &scores[i]);
+            (0..centred.len()).map(with).sum::<f64>()
+        })
+        .collect();
+    let square = squares.iter().sum::<f64>() / ((n - 1.0) * (n - 1.0) * dim);
+    // The mean and variance of Σ (λ − 1)² for a Wishart matrix (Bai and Silverstein 2004).
+    let ratio = dim / (n - 1.0);
+    Unevenness {
+        value: square - 2.0 * trace + 1.0,
+        expected: excess * excess * ratio * (1.0 + 1.0 / dim),
+        standard_error: excess * excess * 2.0 * ratio * (1.0 + 2.0 * ratio).sqrt() / dim,
     }
-}
-
-fn multiply(a: &[f64], b: &[f64], dim: usize) -> Vec<f64> {
-    let mut out = vec![0.0; dim * dim];
-    for (a, out) in a.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
-        for (a, b) in a.iter().zip(b.chunks_exact(dim)) {
-            for (out, b) in out.iter_mut().zip(b) {
-                *out += a * b;
-            }
-        }
-    }
-    out
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {

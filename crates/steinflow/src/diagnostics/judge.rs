@@ -42,13 +42,11 @@ impl<T: Real> Judged<'_, T> {
         let mut log_density = vec![T::zero(); theta.rows()];
         self.target.evaluate(theta.as_ref(), None, &mut log_density, score.as_mut())?;
         let is_finite = score.as_slice().iter().chain(theta.as_slice()).all(|x| x.is_finite());
-        let modes = (self.search_modes && is_finite)
-            .then(|| search_modes(self.target, theta.as_ref(), 0))
-            .transpose()?;
-        let weights = if self.search_modes && is_finite {
-            weigh_modes(self.target, theta.as_ref())?
+        let (search, modes) = if self.search_modes && is_finite {
+            let theta = theta.as_ref();
+            (Some(search_modes(self.target, theta, 0)?), Some(weigh_modes(self.target, theta)?))
         } else {
-            Vec::new()
+            (None, None)
         };
         // Chains that have not been everywhere, and particles that push one another, are worth one draw
         // each.
@@ -66,8 +64,8 @@ impl<T: Real> Judged<'_, T> {
             structure: self.structure,
             is_even: self.is_interacting && !self.is_random,
             history: &history,
+            search: search.as_ref(),
             modes: modes.as_ref(),
-            weights: &weights,
         }
         .diagnose()
     }

@@ -10,6 +10,8 @@ use crate::{LogDensity, MatRef, Matrix, Real, Result};
 const MOST_PARTICLES: usize = 300;
 /// Neighbours of a particle that a path may lead to.
 const NEIGHBOURS: usize = 8;
+/// The share of the particles, those of lowest density, that paths do not lead through.
+const STRAGGLERS: f64 = 0.3;
 /// Points on a path.
 const POINTS: usize = 5;
 /// A valley is this deep, in nats.
@@ -28,12 +30,21 @@ pub struct ModeWeight {
     pub log_error: f64,
 }
 
-/// The modes that particles are in, those with most particles first. Particles that no path joins to a
-/// mode of [`ENTROPY_NEIGHBOUR`] others or more are left out.
+/// The modes that particles are in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Modes {
+    /// Each of them, those with most particles first. Particles that no path joins to three others are
+    /// counted with the mode next to them.
+    pub weights: Vec<ModeWeight>,
+    /// The mode of every particle.
+    pub mode_of: Vec<usize>,
+}
+
+/// Finds the modes that particles, one a row, are in, and weighs them.
 pub fn weigh_modes<T: Real>(
     target: &(impl LogDensity<T> + ?Sized),
     particles: MatRef<'_, T>,
-) -> Result<Vec<ModeWeight>> {
+) -> Result<Modes> {
     let (count, dim) = (particles.rows().min(MOST_PARTICLES), particles.cols());
     let theta = Matrix::from_fn(count, dim, |i, j| particles.row(i * particles.rows() / count)[j]);
     let scales = scales(&theta);
@@ -43,8 +54,19 @@ pub fn weigh_modes<T: Real>(
     let log_density: Vec<f64> = log_density.iter().map(|x| x.as_f64()).collect();
 
     let nearest = nearest(&theta, &scales);
+    // A straggler in a valley would join the modes on its sides.
+    let core = {
+        let mut sorted = log_density.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted[(STRAGGLERS * count as f64) as usize]
+    };
+    let is_core = |i: usize| log_density[i] >= core;
     let edges: Vec<(usize, usize)> = (0..count)
-        .flat_map(|i| nearest[i].iter().take(NEIGHBOURS).map(move |&(j, _)| (i, j)))
+        .filter(|&i| is_core(i))
+        .flat_map(|i| {
+            let others = nearest[i].iter().map(|&(j, _)| j).filter(|&j| is_core(j));
+            others.take(NEIGHBOURS).map(move |j| (i, j))
+        })
         .collect();
     let on_the_way = Matrix::from_fn(edges.len() * POINTS, dim, |row, k| {
         let (i, j) = edges[row / POINTS];
@@ -64,25 +86,39 @@ pub fn weigh_modes<T: Real>(
         }
     }
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); count];
-    for i in 0..count {
+    for i in (0..count).filter(|&i| is_core(i)) {
         members[root(&parent, i)].push(i);
     }
     members.retain(|members| members.len() > ENTROPY_NEIGHBOUR);
     members.sort_by_key(|members| std::cmp::Reverse(members.len()));
+    let mut known: Vec<(usize, usize)> = Vec::new();
+    for (mode, members) in members.iter().enumerate() {
+        known.extend(members.iter().map(|&i| (i, mode)));
+    }
+    let mode_next_to = |point: &[T]| {
+        let away = |k: usize| distance(point, theta.row(k), &scales);
+        let next = known.iter().min_by(|a, b| away(a.0).total_cmp(&away(b.0)));
+        next.map_or(0, |&(_, mode)| mode)
+    };
+    let mode_of: Vec<usize> =
+        (0..particles.rows()).map(|i| mode_next_to(particles.row(i))).collect();
+    let mut members = vec![Vec::new(); members.len()];
+    for i in 0..count {
+        members[mode_next_to(theta.row(i))].push(i);
+    }
     let masses: Vec<(f64, f64)> =
         members.iter().map(|members| log_mass(members, &theta, &scales, &log_density)).collect();
     let highest = masses.iter().map(|mass| mass.0).fold(f64::NEG_INFINITY, f64::max);
     let total: f64 = masses.iter().map(|mass| (mass.0 - highest).exp()).sum();
-    let all: usize = members.iter().map(Vec::len).sum();
-    Ok(members
-        .iter()
-        .zip(masses)
-        .map(|(members, (mass, log_error))| ModeWeight {
-            share: members.len() as f64 / all as f64,
-            weight: (mass - highest).exp() / total,
-            log_error,
-        })
-        .collect())
+    let share = |mode: usize| {
+        mode_of.iter().filter(|&&of| of == mode).count() as f64 / particles.rows() as f64
+    };
+    let weights = masses.iter().enumerate().map(|(mode, &(mass, log_error))| ModeWeight {
+        share: share(mode),
+        weight: (mass - highest).exp() / total,
+        log_error,
+    });
+    Ok(Modes { weights: weights.collect(), mode_of })
 }
 
 fn root(parent: &[usize], mut i: usize) -> usize {
