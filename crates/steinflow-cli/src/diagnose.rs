@@ -98,6 +98,10 @@ pub fn command(arguments: &DiagnoseArguments) -> Result<ExitCode> {
 
 /// Points of a Parquet or CSV file whose columns are the model's parameters.
 fn read_reference(path: &Path, names: &[String]) -> Result<Matrix<f64>> {
+    if !path.exists() {
+        let remedy = "there is no such file; give a Parquet or CSV file";
+        return Err(steinflow::Error::setting("reference", path.display(), remedy).into());
+    }
     if path.extension().is_some_and(|extension| extension == "parquet") {
         return Columns::open(path.to_owned())?.matrix(names);
     }

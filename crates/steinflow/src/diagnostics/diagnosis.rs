@@ -26,6 +26,8 @@ const NEGLIGIBLE_UNEVENNESS: f64 = 0.02;
 /// Passing a test proves little where means or spreads are this much less certain than those of as many
 /// draws of a Gaussian …
 const LARGEST_EXCESS: f64 = 2.0;
+/// (this much is enough where the spread is off) …
+const OFF_EXCESS: f64 = 1.4;
 /// … and their standard errors are above these.
 const VAGUE_SHIFT: f64 = 0.25;
 const VAGUE_SPREAD: f64 = 0.2;
@@ -310,8 +312,11 @@ impl<T: Real> Subject<'_, T> {
             });
         }
         let usual = (2.0 / (count * dim)).sqrt();
-        found.cannot_tell |= self.inflation() * total_spread.standard_error
-            > VAGUE_SPREAD.max(LARGEST_EXCESS * usual);
+        let error = self.inflation() * total_spread.standard_error;
+        // Off, and by less than what is uncertain only because that is so much.
+        let is_off = !NEGLIGIBLE_SPREAD.contains(&total_spread.value);
+        found.cannot_tell |= error > VAGUE_SPREAD.max(LARGEST_EXCESS * usual)
+            || (is_off && error > OFF_EXCESS * usual);
     }
 
     fn look_at_chains(&self, found: &mut Findings) {

@@ -1,0 +1,117 @@
+//! Verdicts at the end of runs, and `steinflow diagnose`.
+
+mod support {
+    pub mod desk;
+}
+
+use serde_json::Value;
+use support::desk::Desk;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_run_ends_with_its_verdict_and_diagnose_says_the_same() {
+    let desk = Desk::new();
+    let out =
+        desk.succeed("sample standard-normal --dim 2 --method svgd --steps 500 -q --out good");
+    assert!(out.contains("Trust:") && out.contains("diagnosis.json"), "{out}");
+    let at_the_end = desk.read("good/diagnosis.json");
+    assert_eq!(json(&at_the_end)["verdict"], "trust");
+    assert_eq!(json(&desk.read("good/summary.json"))["diagnosis"]["verdict"], "trust");
+
+    let out = desk.succeed("diagnose good");
+    for words in ["Trust:", "variance, all coordinates", "Langevin, imq", "exact draws"] {
+        assert!(out.contains(words), "{out} lacks {words}");
+    }
+    assert_eq!(desk.read("good/diagnosis.json"), at_the_end);
+    // What diagnose writes is the run's own: another run may replace it.
+    desk.succeed("sample standard-normal --dim 2 --steps 5 -q --out good --force");
+}
+
+#[test]
+fn runs_that_went_wrong_are_told_apart() {
+    let desk = Desk::new();
+    let verdict = |arguments: &str, name: &str| {
+        desk.succeed(&format!("sample {arguments} -q --out {name}"));
+        let diagnosis = json(&desk.read(&format!("{name}/diagnosis.json")));
+        assert!(!diagnosis["advice"].as_array().unwrap().is_empty());
+        diagnosis["verdict"].as_str().unwrap().to_owned()
+    };
+    let collapsed = "standard-normal --dim 50 --method svgd --steps 500 --step-size 1";
+    assert_eq!(verdict(collapsed, "a"), "collapsed");
+    let short = "gaussian --method ld --steps 20 --step-size 0.001 --start-mean 5 --start-sd 0.5";
+    assert_eq!(verdict(short, "b"), "not-converged");
+    let missing = "mixture --method svgd --steps 500 --start-mean=-3,-1 --start-sd 0.5";
+    assert_eq!(verdict(missing, "c"), "not-converged");
+    assert!(desk.read("c/diagnosis.json").contains("mode without particles"));
+}
+
+#[test]
+fn momenta_chains_and_seeds_are_reported() {
+    let desk = Desk::new();
+    let run = "sample gaussian --method sghmc --steps 400 --collect-from 200 --collect-every 10 -q";
+    desk.succeed(&format!("{run} --seed 1 --out a"));
+    desk.succeed(&format!("{run} --seed 2 --out b --precision f32"));
+    let out = desk.succeed("diagnose a b --json --replicates 99");
+    let found = json(&out);
+    let first = &found["runs"][0];
+    let names: Vec<&str> = first["evidence"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|evidence| evidence["name"].as_str().unwrap())
+        .collect();
+    for name in
+        ["R̂ of the collected draws", "effective sample size", "variance, auxiliary variables"]
+    {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    let operators = first["stein_discrepancies"].as_array().unwrap();
+    assert_eq!(operators.len(), 4, "two kernels, of the Langevin operator and of (A, C)");
+    assert!(operators.iter().all(|row| row["p_value"].as_f64().unwrap() > 0.0));
+    assert_eq!(found["moments"].as_array().unwrap().len(), 2);
+    assert!(found["moments"][0]["mean_standard_error"].as_f64().unwrap() > 0.0);
+    // To the exact draws, and to the other run.
+    assert_eq!(found["runs"][1]["distances"].as_array().unwrap().len(), 3);
+
+    desk.write("reference.csv", "theta_0,theta_1\n0,0\n1,1\n-1,-1\n0.5,1\n");
+    let names = json(&desk.succeed("diagnose a --json --reference b/particles.parquet"));
+    assert_eq!(names["runs"][0]["distances"][0]["to"], "b/particles.parquet");
+}
+
+#[test]
+fn the_verdict_does_not_depend_on_threads() {
+    let desk = Desk::new();
+    let run = "sample mixture --method svgd --steps 100 -q";
+    desk.succeed(&format!("{run} --threads 1 --out a"));
+    desk.succeed(&format!("{run} --threads 3 --out b"));
+    assert_eq!(desk.read("a/diagnosis.json"), desk.read("b/diagnosis.json"));
+}
+
+#[test]
+fn a_network_is_judged_too() {
+    let desk = Desk::new();
+    desk.succeed("sample bnn --steps 50 --hidden 5 -n 10 -q --out net");
+    let diagnosis = json(&desk.read("net/diagnosis.json"));
+    let names = diagnosis["evidence"].to_string();
+    assert!(!names.contains("modes without particles"), "a network has too many modes: {names}");
+    desk.succeed("diagnose net --replicates 99");
+}
+
+#[test]
+fn wrong_requests_are_refused() {
+    let desk = Desk::new();
+    desk.succeed("sample banana --steps 20 -q --out run");
+    desk.succeed("sample gaussian --dim 3 --steps 20 -q --out other");
+    desk.write("points.csv", "x,z\n1,2\n");
+    desk.fail("diagnose", 2, &["RUN"]);
+    desk.fail("diagnose nowhere", 2, &["nowhere", "does not exist"]);
+    desk.fail("diagnose points.csv", 2, &["not the folder of a finished"]);
+    desk.fail("diagnose run other", 2, &["other parameters", "by itself"]);
+    desk.fail("diagnose run --replicates 3", 2, &["19 or more"]);
+    desk.fail("diagnose run --bandwidth wide", 2, &["bandwidth rule `wide`"]);
+    desk.fail("diagnose run --reference points.csv", 2, &["`y`"]);
+    desk.fail("diagnose run --reference missing.parquet", 2, &["missing.parquet"]);
+}
