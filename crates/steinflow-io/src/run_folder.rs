@@ -11,7 +11,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Error, Result};
+use crate::{Error, Result, WholeFile};
 
 /// The list of a run's files, one name per line; implied in the list itself.
 const MANIFEST: &str = ".steinflow-run";
@@ -218,6 +218,21 @@ impl Drop for RunFolder {
 /// Whether `folder` holds a complete run, by the list of its files, which is written last.
 pub fn is_finished_run(folder: impl AsRef<Path>) -> bool {
     folder.as_ref().join(MANIFEST).is_file()
+}
+
+/// Puts one more file into the folder of a finished run, as one of the run's own: another run may
+/// replace it with the rest.
+pub fn add_to_run(folder: &Path, name: &str, bytes: &[u8], force: bool) -> Result<()> {
+    let file = WholeFile::create(folder.join(name), force)?;
+    let manifest = folder.join(MANIFEST);
+    let list = fs::read_to_string(&manifest).map_err(Error::io("read", &manifest))?;
+    let mut names: BTreeSet<&str> = list.lines().collect();
+    // First the list: a name in it whose file is missing does no harm.
+    if names.insert(name) {
+        let list: String = names.into_iter().flat_map(|name| [name, "\n"]).collect();
+        WholeFile::create(&manifest, true)?.write(list.as_bytes())?;
+    }
+    file.write(bytes)
 }
 
 /// Whether a run may be put at `path`. Advises `force` only where it would help.
