@@ -18,6 +18,7 @@ const DRAWS: usize = 20_000;
 /// Numbers of such draws beyond which there are none.
 const MOST_DRAWN: usize = 8_000_000;
 const BINS: usize = 50;
+const SMOOTHINGS: usize = 3;
 
 #[derive(Default)]
 pub struct Backdrop {
@@ -109,8 +110,10 @@ fn histogram(draws: &Matrix<f64>, coordinate: usize) -> Line {
             counts[bin as usize] += 1.0 / (values.len() as f64 * width);
         }
     }
-    let at = |i: usize| counts[i.min(BINS - 1)];
-    let smooth = (0..BINS).map(|i| (at(i.saturating_sub(1)) + 2.0 * at(i) + at(i + 1)) / 4.0);
-    let values = smooth.collect();
-    Line { low: low + width / 2.0, high: high - width / 2.0, values }
+    for _ in 0..SMOOTHINGS {
+        let at = |i: usize| counts[i.min(BINS - 1)];
+        let smooth = |i: usize| (at(i.saturating_sub(1)) + 2.0 * at(i) + at(i + 1)) / 4.0;
+        counts = (0..BINS).map(smooth).collect();
+    }
+    Line { low: low + width / 2.0, high: high - width / 2.0, values: counts }
 }

@@ -13,7 +13,8 @@ pub(super) fn body(runs: &[Run]) -> String {
     if runs.iter().any(|run| !run.trace.ksd.is_empty()) {
         html += &plots("discrepancy", "Kernel Stein discrepancy");
     }
-    html += &plots("marginals", "Marginals of the coordinates that all runs have");
+    let dashed = "<p class=\"lead\">Dashed: the density of the target, where it is known.</p>";
+    html += &section("marginals", "Marginals of the coordinates that all runs have", dashed);
     let notes: String = runs
         .iter()
         .flat_map(|run| run.notes.iter().map(move |note| (run, note)))

@@ -15,16 +15,15 @@ function histogram(values, [low, high], count) {
 const binsFor = (count) => Math.min(Math.max(Math.round(Math.sqrt(count)), 8), 40);
 
 // A curve of the target as a layer.
-function curve({ low, high, values }, silent) {
+function curve({ low, high, values }, name) {
   const x = values.map((_, k) => low + (high - low) * k / (values.length - 1));
-  return { kind: 'line', x, y: values, style: 'target', name: 'target', silent };
+  return { kind: 'line', x, y: values, style: 'target', name };
 }
 
 function drawMarginals(parent, runs, names) {
   for (const name of names) {
     const found = runs.map((run) => run.points.names.indexOf(name));
     const columns = runs.map((run, k) => run.points.columns[found[k]]);
-    const line = runs[0].marginals[found[0]];
     const limits = extent(columns.flat());
     const layers = [];
     if (runs.length === 1) {
@@ -38,7 +37,11 @@ function drawMarginals(parent, runs, names) {
         layers.push({ kind: 'line', x, y, style: run.style, name: run.name, yValues: [0, ...y] });
       });
     }
-    if (line) layers.push(curve(line, false));
+    // Those of runs on one target fall on each other.
+    runs.forEach((run, k) => {
+      const line = run.marginals[found[k]];
+      if (line) layers.push(curve(line, runs.length > 1 ? `target of ${run.name}` : 'target'));
+    });
     plot(parent, {
       key: `marginal ${name}`, title: name, layers,
       description: `Distribution of ${name}, from ${formatted(limits[0])} to ${formatted(limits[1])}`,
@@ -67,21 +70,21 @@ function drawPairs(parent, run, names) {
       const x = along(column, [left, left + cell - 8]);
       if (column < row) {
         if (run.density && names.length === 2) drawContours(svg, run.density, x, y);
-        svg.append(element('path', { class: 'points small s0', d: dots(columns[column], columns[row], x, y) }));
+        svg.append(element('path', { class: columns[row].length > 500 ? 'points small s0' : 'points s0', d: dots(columns[column], columns[row], x, y) }));
       } else {
         const bars = histogram(columns[row], extent(columns[row]), binsFor(columns[row].length));
         DRAW.bars(svg, { ...bars, style: 's0' }, x, scale([0, Math.max(...bars.heights)], [top + cell - 8, top + 4], false));
       }
       svg.append(element('rect', { class: 'frame', x: left, y: top, width: cell - 8, height: cell - 8 }));
       if (row === names.length - 1) {
-        for (const t of linearTicks(x.low, x.high, 2)) {
+        for (const t of linearTicks(x.low, x.high, 4)) {
           svg.append(element('text', { x: x(t), y: top + cell + 6, 'text-anchor': 'middle' }, formatted(t, 3)));
         }
         svg.append(element('text', { class: 'label', x: left + cell / 2, y: top + cell + 24, 'text-anchor': 'middle' }, names[column]));
       }
     }
     if (row > 0) {
-      for (const t of linearTicks(y.low, y.high, 2)) {
+      for (const t of linearTicks(y.low, y.high, 4)) {
         svg.append(element('text', { x: margin - 5, y: y(t) + 3.5, 'text-anchor': 'end' }, formatted(t, 3)));
       }
       svg.append(element('text', {
@@ -197,7 +200,7 @@ class Animation {
     const yLimits = isPlane ? density?.y ?? padded(extent(ys), false) : [0, top];
     const layers = [];
     if (density) layers.push({ kind: 'contours', grid: density });
-    if (!isPlane && marginals[0]) layers.push(curve(marginals[0], true));
+    if (!isPlane && marginals[0]) layers.push({ ...curve(marginals[0]), silent: true });
     const names = run.points.names;
     this.drawn = plot(this.figures, {
       key: 'animation', title: '', layers, width: 640, height: 480,
@@ -214,9 +217,10 @@ class Animation {
     const [xs, ys] = this.frames.values[k];
     this.path.setAttribute('d', dots(xs, ys ?? this.heights, this.drawn.x, this.drawn.y));
     const step = this.frames.steps[k];
+    const lifted = ys ? '' : ', particles lifted by chance to be told apart';
     const all = xs.length < this.run.points.count && this.run.points.kind === 'particles'
       ? ` (${xs.length} of ${this.run.points.count} particles)` : '';
-    this.drawn.target.querySelector('.title').textContent = (step === undefined ? 'Last particles' : `Step ${step}`) + all;
+    this.drawn.target.querySelector('.title').textContent = (step === undefined ? 'Last particles' : `Step ${step}`) + all + lifted;
     this.slider.setAttribute('aria-valuetext', `step ${step}`);
   }
 

@@ -23,7 +23,7 @@ pub(super) fn body(run: &Run, is_live: bool) -> String {
         html += &plots("animation", title);
     }
     html += &section("numbers", "Numbers", &numbers(run));
-    html += &plots("marginals", "Marginals");
+    html += &section("marginals", "Marginals", dashed(run));
     // A pair of coordinates is what the animation shows.
     if dim > 2 || (dim == 2 && run.points.kind == "samples") {
         html += &plots("pairs", "Pairs");
@@ -33,7 +33,8 @@ pub(super) fn body(run: &Run, is_live: bool) -> String {
         html += &plots("discrepancy", "Kernel Stein discrepancy");
     }
     if run.predictions.is_some() {
-        html += &plots("predictions", "Predictions for rows that were held back");
+        let dashed = "<p class=\"lead\">Dashed: where perfect predictions would be.</p>";
+        html += &section("predictions", "Predictions for rows that were held back", dashed);
     }
     if !run.notes.is_empty() {
         html += &section("notes", "What this page leaves out", &list(&run.notes));
@@ -208,6 +209,15 @@ pub(super) fn section(id: &str, title: &str, content: &str) -> String {
 /// A section that the script fills.
 pub(super) fn plots(id: &str, title: &str) -> String {
     section(id, title, "")
+}
+
+/// What the dashed lines of marginals are.
+fn dashed(run: &Run) -> &'static str {
+    match run.points.dim {
+        _ if run.marginals.is_empty() => "",
+        1 | 2 => "<p class=\"lead\">Dashed: the density of the target.</p>",
+        _ => "<p class=\"lead\">Dashed: the density of the target, by exact draws from it.</p>",
+    }
 }
 
 fn list(items: &[String]) -> String {
