@@ -7,7 +7,7 @@ mod support {
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use support::desk::Desk;
 
@@ -15,6 +15,8 @@ use support::desk::Desk;
 struct Endless {
     child: Child,
     port: u16,
+    /// Open as long as the run may have something to say.
+    _stderr: BufReader<ChildStderr>,
 }
 
 impl Endless {
@@ -28,10 +30,11 @@ impl Endless {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        stderr.read_line(&mut line).unwrap();
         let port = line.trim().trim_end_matches('/').rsplit(':').next().unwrap();
         let port = port.parse().unwrap_or_else(|_| panic!("{line}"));
-        Self { child, port }
+        Self { child, port, _stderr: stderr }
     }
 
     /// Sends bytes and gives the answer, if there is one.
@@ -127,10 +130,12 @@ fn visitors_who_say_nothing_do_not_hold_up_the_end() {
 #[test]
 fn a_watched_run_has_the_same_bits() {
     let desk = Desk::new();
-    let run = "sample tri-crescent --steps 300 -q --step-size 0.01";
+    desk.write("settings.toml", "model = 'tri-crescent'\nsteps = 300\nstep-size = '0.01'\n");
+    let run = "sample --config settings.toml -q";
     desk.succeed(&format!("{run} --out alone"));
     desk.succeed(&format!("{run} --out watched --live"));
-    for name in ["particles.parquet", "frames.parquet", "config.toml", "particles.png"] {
+    assert_eq!(desk.read("alone/config.toml"), desk.read("watched/config.toml"));
+    for name in ["particles.parquet", "frames.parquet", "particles.png"] {
         let read = |folder: &str| fs::read(desk.path(folder).join(name)).unwrap();
         assert!(read("alone") == read("watched"), "{name}");
     }

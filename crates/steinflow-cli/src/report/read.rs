@@ -19,7 +19,8 @@ const MOST_STEPS: usize = 1000;
 /// Rows of a table that stand before θ: `chain, draw, step` or `frame, step, particle`.
 const INDICES: usize = 3;
 
-/// Reads a run with about so many numbers of its particles, and all that moves if it is `alone`.
+/// Reads a run with about so many numbers of its particles, and what only a page about it alone shows
+/// if it is `alone`.
 pub fn run(folder: &Path, numbers: usize, alone: bool) -> Result<Run> {
     let summary: Summary = json(folder, "summary.json")?
         .ok_or_else(|| damaged(&folder.join("summary.json"), "it is not there"))?;
@@ -37,9 +38,9 @@ pub fn run(folder: &Path, numbers: usize, alone: bool) -> Result<Run> {
         diagnosis: json::<Diagnosis>(folder, "diagnosis.json")?,
         trace: trace(folder, &mut notes)?,
         frames: if alone { frames(folder)? } else { None },
-        predictions: predictions(folder, &summary)?,
+        predictions: if alone { predictions(folder, &summary)? } else { None },
         marginals: backdrop.marginals,
-        density: backdrop.density,
+        density: backdrop.density.filter(|_| alone),
         summary,
         config,
         points,

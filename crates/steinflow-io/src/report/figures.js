@@ -4,10 +4,11 @@ const MOST_COORDINATES = 6;
 
 // Shares of a sample by evenly wide bins, as a density.
 function histogram(values, [low, high], count) {
+  const known = finite(values);
+  if (!known.length) return { edges: [0, 1], heights: [0] };
   if (!(high > low)) [low, high] = [low - 0.5, low + 0.5];
   const width = (high - low) / count;
   const heights = new Array(count).fill(0);
-  const known = finite(values);
   for (const x of known) heights[Math.min(Math.floor((x - low) / width), count - 1)] += 1 / (known.length * width);
   return { edges: Array.from({ length: count + 1 }, (_, k) => low + k * width), heights };
 }
@@ -60,7 +61,8 @@ function drawPairs(parent, run, names) {
     viewBox: `0 0 ${size} ${size}`, role: 'img', class: 'corner',
     'aria-label': `Scatter plots of every pair of ${names.join(', ')}`,
   });
-  const limits = columns.map((column) => padded(extent(column), false));
+  const { density } = run;
+  const limits = density ? [density.x, density.y] : columns.map((column) => padded(extent(column), false));
   const along = (k, pixels) => scale(limits[k], pixels, false);
   names.forEach((name, row) => {
     const top = 8 + row * cell;
@@ -69,7 +71,7 @@ function drawPairs(parent, run, names) {
       const left = margin + column * cell;
       const x = along(column, [left, left + cell - 8]);
       if (column < row) {
-        if (run.density && names.length === 2) drawContours(svg, run.density, x, y);
+        if (density) drawContours(svg, density, x, y);
         svg.append(element('path', { class: columns[row].length > 500 ? 'points small s0' : 'points s0', d: dots(columns[column], columns[row], x, y) }));
       } else {
         const bars = histogram(columns[row], extent(columns[row]), binsFor(columns[row].length));
@@ -217,7 +219,7 @@ class Animation {
     const [xs, ys] = this.frames.values[k];
     this.path.setAttribute('d', dots(xs, ys ?? this.heights, this.drawn.x, this.drawn.y));
     const step = this.frames.steps[k];
-    const lifted = ys ? '' : ', particles lifted by chance to be told apart';
+    const lifted = ys ? '' : ', particles spread in height to be told apart';
     const all = xs.length < this.run.points.count && this.run.points.kind === 'particles'
       ? ` (${xs.length} of ${this.run.points.count} particles)` : '';
     this.drawn.target.querySelector('.title').textContent = (step === undefined ? 'Last particles' : `Step ${step}`) + all + lifted;
