@@ -298,11 +298,6 @@ impl Config {
             .collect()
     }
 
-    /// The steps of all phases.
-    pub fn total_steps(&self) -> u64 {
-        self.phase.iter().fold(0, |sum, phase| sum.saturating_add(phase.steps))
-    }
-
     /// Where samples are collected, if they are.
     pub fn samples<T: Real>(&self) -> Option<Samples<T>> {
         self.collect_from.map(|from| Samples::new(from, self.collect_every.unwrap_or(1)))

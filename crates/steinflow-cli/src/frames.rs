@@ -1,4 +1,7 @@
-//! θ at up to a hundred evenly spaced steps of a run in one or two dimensions, for its animation.
+//! θ at fifty to a hundred evenly spaced steps of a run in one or two dimensions, for its animation.
+//!
+//! Which steps depends on how many were taken and not on how many were planned, so that a run that was
+//! cut or continued has the frames of one that was not.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -10,7 +13,7 @@ use steinflow_io::{Collected, Column, Values};
 
 use crate::config::Config;
 
-/// Between half of these and all of them are kept.
+/// When there would be more, every second is forgotten.
 const MOST_FRAMES: u64 = 100;
 /// More particles than this are thinned evenly: they would hide each other.
 const MOST_PARTICLES: usize = 1000;
@@ -19,7 +22,6 @@ const MOST_DIMENSIONS: usize = 2;
 
 /// What a run of few dimensions has looked like so far.
 pub struct Frames {
-    every: u64,
     dim: usize,
     particles: Vec<usize>,
     steps: Vec<u64>,
@@ -31,7 +33,6 @@ impl Frames {
     /// None for a target that has too many dimensions.
     pub fn new(config: &Config, dim: usize) -> Option<Self> {
         (1..=MOST_DIMENSIONS).contains(&dim).then(|| Self {
-            every: every(config.total_steps()),
             dim,
             particles: evenly(config.particles, MOST_PARTICLES),
             steps: Vec::new(),
@@ -39,18 +40,12 @@ impl Frames {
         })
     }
 
-    /// Goes on with the frames of a checkpoint. A run that has become longer keeps every second of
-    /// them, or every fourth, so that it has the frames of one that was as long from the beginning.
+    /// Goes on with the frames of a checkpoint.
     pub fn resume(config: &Config, dim: usize, saved: Option<&Collected<'_, f32>>) -> Option<Self> {
         let mut frames = Self::new(config, dim)?;
         let size = frames.particles.len() * dim;
         if let Some(saved) = saved.filter(|saved| saved.values.len() == saved.steps.len() * size) {
-            for (&step, values) in saved.steps.iter().zip(saved.values.chunks(size)) {
-                if step.is_multiple_of(frames.every) {
-                    frames.steps.push(step);
-                    frames.values.extend(values);
-                }
-            }
+            (frames.steps, frames.values) = (saved.steps.to_vec(), saved.values.to_vec());
         }
         Some(frames)
     }
@@ -88,6 +83,17 @@ impl Frames {
         columns
     }
 
+    /// Forgets all but the frames of multiples of `spacing`.
+    fn thin(&mut self, spacing: u64) {
+        if self.steps.iter().all(|step| step.is_multiple_of(spacing)) {
+            return;
+        }
+        let frames = self.values.chunks(self.particles.len() * self.dim);
+        let kept = self.steps.iter().zip(frames).filter(|(step, _)| step.is_multiple_of(spacing));
+        self.values = kept.flat_map(|(_, frame)| frame).copied().collect();
+        self.steps.retain(|step| step.is_multiple_of(spacing));
+    }
+
     fn copy<'a, T: Real>(&self, values: &mut Vec<f32>, row: impl Fn(usize) -> &'a [T]) {
         for &i in &self.particles {
             values.extend(row(i)[..self.dim].iter().map(|x| x.as_f64() as f32));
@@ -97,7 +103,9 @@ impl Frames {
 
 impl<T: Real> Observer<T> for &mut Frames {
     fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
-        if at.step.is_multiple_of(self.every) {
+        let spacing = spacing(at.step);
+        if at.step.is_multiple_of(spacing) {
+            self.thin(spacing);
             self.steps.push(at.step);
             let mut values = std::mem::take(&mut self.values);
             self.copy(&mut values, |i| at.state.row(i));
@@ -107,10 +115,10 @@ impl<T: Real> Observer<T> for &mut Frames {
     }
 }
 
-/// Steps from frame to frame: a power of two, so that the frames of a run are among those of a
-/// shorter one and it does not matter whether it was planned as long as it became.
-fn every(total_steps: u64) -> u64 {
-    total_steps.div_ceil(MOST_FRAMES).max(1).next_power_of_two()
+/// Steps from frame to frame once so many are taken: a power of two, so that there are frames to forget
+/// and none that are missing, however long a run was meant to be.
+fn spacing(steps: u64) -> u64 {
+    (steps / (MOST_FRAMES + 1) + 1).next_power_of_two()
 }
 
 #[cfg(test)]
@@ -118,11 +126,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_of_a_longer_run_are_frames_of_a_shorter_one() {
-        for total in [0, 1, 99, 100, 101, 600, 12_345, u64::MAX] {
-            assert!(total / every(total) <= MOST_FRAMES, "{total}");
-            assert!(total < MOST_FRAMES || total / every(total) >= MOST_FRAMES / 2, "{total}");
-            assert!(every(total.saturating_mul(7)).is_multiple_of(every(total)), "{total}");
+    fn there_are_fifty_to_a_hundred_frames_evenly_spaced() {
+        let mut frames: Vec<u64> = Vec::new();
+        for step in 0..10_000 {
+            let spacing = spacing(step);
+            if step.is_multiple_of(spacing) {
+                frames.retain(|step| step.is_multiple_of(spacing));
+                frames.push(step);
+            }
+            let last = frames.len() as u64 - 1;
+            assert!((MOST_FRAMES / 2..=MOST_FRAMES).contains(&last) || step < MOST_FRAMES);
+            let gap = frames.get(1).copied().unwrap_or(1);
+            assert!(frames.iter().zip(0..).all(|(&at, k)| at == k * gap), "{step}");
         }
+        assert!(spacing(u64::MAX) > u64::MAX / 200);
     }
 }

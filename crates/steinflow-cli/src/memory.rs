@@ -38,9 +38,8 @@ fn estimate<T: Real>(config: &Config, dim: usize) -> Result<u64> {
     // Another copy while a checkpoint is written.
     let mut bytes = state.saturating_mul(STATES + 2 + 2 * kept);
     if let Some(from) = config.collect_from {
-        let draws = config.total_steps().saturating_sub(from)
-            / config.collect_every.unwrap_or(1).max(1)
-            + 1;
+        let total = config.phase.iter().fold(0_u64, |sum, phase| sum.saturating_add(phase.steps));
+        let draws = total.saturating_sub(from) / config.collect_every.unwrap_or(1).max(1) + 1;
         // Collected, and once more as the table that is written.
         let collected = draws.saturating_mul(n.saturating_mul(dim)).saturating_mul(2 * size);
         bytes = bytes.saturating_add(collected);

@@ -37,7 +37,7 @@ pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
     if !changes.is_empty() && arguments.branch.is_none() {
         return Err(Error::Changed { run, step: file.step(), changes });
     }
-    let total = config.total_steps();
+    let total = config.phase.iter().fold(0_u64, |sum, phase| sum.saturating_add(phase.steps));
     if found.has_ended && file.step() == total && arguments.branch.is_none() {
         let found = format!("it is finished after {total} steps; --steps asks for more");
         return Err(Error::NothingToResume { run, found });

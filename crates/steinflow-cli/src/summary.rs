@@ -177,7 +177,7 @@ impl Summary {
             ("particles.parquet", "one row a particle"),
             ("samples.parquet", "one row a collected sample"),
             ("trace.parquet", "the course of the run"),
-            ("frames.parquet", "the particles at up to 100 steps of it"),
+            ("frames.parquet", "the particles at 50 to 100 steps of it"),
             ("summary.json", "these numbers"),
             ("config.toml", "run it again: steinflow sample --config"),
         ] {

@@ -132,7 +132,7 @@ fn table(caption: &str, header: &[&str], rows: &[Vec<String>]) -> String {
 fn number(x: Option<f64>) -> String {
     match x {
         None => "–".to_owned(),
-        Some(x) if x == 0.0 => "0".to_owned(),
+        Some(0.0) => "0".to_owned(),
         Some(x) if (1e-3..1e6).contains(&x.abs()) => {
             let digits = (3.0 - x.abs().log10().floor()).clamp(0.0, 6.0) as usize;
             format!("{x:.digits$}").replace('-', "−")

@@ -90,7 +90,9 @@ fn relative(log_density: &[f64]) -> Vec<f64> {
 fn normalised((low, high): (f64, f64), mut values: Vec<f64>) -> Line {
     let area = values.iter().sum::<f64>() * (high - low) / (values.len() - 1) as f64;
     if area > 0.0 {
-        values.iter_mut().for_each(|value| *value /= area);
+        for value in &mut values {
+            *value /= area;
+        }
     }
     Line { low, high, values }
 }

@@ -1,5 +1,6 @@
 //! A run folder, read back as a page shows it.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
@@ -23,9 +24,9 @@ const INDICES: usize = 3;
 /// if it is `alone`.
 pub fn run(folder: &Path, numbers: usize, alone: bool) -> Result<Run> {
     let summary: Summary = json(folder, "summary.json")?
-        .ok_or_else(|| damaged(&folder.join("summary.json"), "it is not there"))?;
+        .ok_or_else(|| damaged(&folder.join("summary.json"), &"it is not there"))?;
     let path = folder.join("config.toml");
-    let config = fs::read_to_string(&path).map_err(|error| damaged(&path, error))?;
+    let config = fs::read_to_string(&path).map_err(|error| damaged(&path, &error))?;
     let settings = Settings::parse(&path, &config)?;
     let mut notes = Vec::new();
     let points = points(folder, &settings, numbers, &mut notes)?;
@@ -48,7 +49,7 @@ pub fn run(folder: &Path, numbers: usize, alone: bool) -> Result<Run> {
     })
 }
 
-fn damaged(path: &Path, message: impl ToString) -> Error {
+fn damaged(path: &Path, message: &dyn Display) -> Error {
     Error::RunDamaged { path: path.to_owned(), message: message.to_string() }
 }
 
@@ -57,8 +58,8 @@ fn json<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Option<T>> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = fs::read_to_string(&path).map_err(|error| damaged(&path, error))?;
-    serde_json::from_str(&text).map(Some).map_err(|error| damaged(&path, error))
+    let text = fs::read_to_string(&path).map_err(|error| damaged(&path, &error))?;
+    serde_json::from_str(&text).map(Some).map_err(|error| damaged(&path, &error))
 }
 
 fn table(folder: &Path, name: &str) -> Result<Option<Vec<Column>>> {
@@ -100,8 +101,8 @@ fn points(
         ("samples", theta, rows)
     } else {
         let path = folder.join("particles.parquet");
-        let mut columns =
-            table(folder, "particles.parquet")?.ok_or_else(|| damaged(&path, "it is not there"))?;
+        let mut columns = table(folder, "particles.parquet")?
+            .ok_or_else(|| damaged(&path, &"it is not there"))?;
         let method = Method::named(settings.method.as_deref().unwrap_or_default())?;
         let blocks =
             method.build_dynamics::<f64>(&Parameters::default()).structure(1).blocks().max(1);
@@ -142,11 +143,11 @@ fn whole_draws(chains: Option<&Values>) -> Vec<usize> {
 fn trace(folder: &Path, notes: &mut Vec<String>) -> Result<Trace> {
     let path = folder.join("trace.parquet");
     let columns =
-        table(folder, "trace.parquet")?.ok_or_else(|| damaged(&path, "it is not there"))?;
+        table(folder, "trace.parquet")?.ok_or_else(|| damaged(&path, &"it is not there"))?;
     let find = |name: &str| {
         let column = columns.iter().find(|column| column.name == name);
         let values = column.map(|column| &column.values);
-        values.ok_or_else(|| damaged(&path, format!("it has no column `{name}`")))
+        values.ok_or_else(|| damaged(&path, &format!("it has no column `{name}`")))
     };
     let (step, gradients, seconds) = (find("step")?, find("gradients")?, find("seconds")?);
     let rows = evenly(step.len(), MOST_STEPS);
@@ -203,7 +204,7 @@ fn predictions(folder: &Path, summary: &Summary) -> Result<Option<Predictions>> 
     else {
         return Ok(None);
     };
-    let text = fs::read_to_string(&path).map_err(|error| damaged(&path, error))?;
+    let text = fs::read_to_string(&path).map_err(|error| damaged(&path, &error))?;
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let rows: Vec<Vec<f64>> = lines
@@ -212,7 +213,7 @@ fn predictions(folder: &Path, summary: &Summary) -> Result<Option<Predictions>> 
     let chosen = evenly(rows.len(), MOST_STEPS);
     let column = |name: &str| -> Result<Vec<f64>> {
         let place = header.iter().position(|own| *own == name);
-        let place = place.ok_or_else(|| damaged(&path, format!("it has no column `{name}`")))?;
+        let place = place.ok_or_else(|| damaged(&path, &format!("it has no column `{name}`")))?;
         let cell = |&i: &usize| rows[i].get(place).copied().unwrap_or(f64::NAN);
         Ok(chosen.iter().map(cell).collect())
     };

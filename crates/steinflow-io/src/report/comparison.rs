@@ -2,7 +2,7 @@
 
 use super::data::Run;
 use super::escape::escape;
-use super::text::{citation, plots, section};
+use super::text::{citation, list, plots, section};
 use super::{number, table, verdict_class, verdict_in_words};
 
 pub(super) fn body(runs: &[Run]) -> String {
@@ -15,22 +15,21 @@ pub(super) fn body(runs: &[Run]) -> String {
     }
     let dashed = "<p class=\"lead\">Dashed: the density of the target, where it is known.</p>";
     html += &section("marginals", "Marginals of the coordinates that all runs have", dashed);
-    let notes: String = runs
+    let notes: Vec<String> = runs
         .iter()
-        .flat_map(|run| run.notes.iter().map(move |note| (run, note)))
-        .map(|(run, note)| format!("<li>{}: {}</li>", escape(&run.name), escape(note)))
+        .flat_map(|run| run.notes.iter().map(move |note| format!("{}: {note}", run.name)))
         .collect();
     if !notes.is_empty() {
-        html += &section("notes", "What this page leaves out", &format!("<ul>{notes}</ul>"));
+        html += &section("notes", "What this page leaves out", &list(&notes));
     }
-    let settings: String = runs
+    let settings: Vec<String> = runs
         .iter()
         .map(|run| {
             let (name, config) = (escape(&run.name), escape(&run.config));
             format!("<details><summary>{name}</summary><pre>{config}</pre></details>")
         })
         .collect();
-    html += &section("config", "Settings", &settings);
+    html += &section("config", "Settings", &settings.concat());
     let versions: Vec<&str> = runs.iter().map(|run| &*run.summary.steinflow_version).collect();
     html + &citation(&versions) + "</main>"
 }
@@ -45,17 +44,17 @@ fn verdicts(runs: &[Run]) -> String {
             );
         };
         let failed = diagnosis.evidence.iter().filter(|item| item.passed == Some(false));
-        let failed: String = failed
+        let failed: Vec<String> = failed
             .map(|item| {
-                let (name, expected) = (escape(&item.name), escape(&item.expected));
-                format!("<li>{name}: {}, expected {expected}</li>", number(item.value))
+                format!("{}: {}, expected {}", item.name, number(item.value), item.expected)
             })
             .collect();
         format!(
-            "<div class=\"verdict {}\"><h3>{name}</h3><p><strong>{}.</strong> {}</p><ul>{failed}</ul></div>",
+            "<div class=\"verdict {}\"><h3>{name}</h3><p><strong>{}.</strong> {}</p>{}</div>",
             verdict_class(&diagnosis.verdict),
             escape(verdict_in_words(&diagnosis.verdict)),
-            escape(&diagnosis.headline)
+            escape(&diagnosis.headline),
+            list(&failed)
         )
     });
     format!("<div class=\"cards\">{}</div>", cards.collect::<String>())

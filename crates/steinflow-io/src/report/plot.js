@@ -151,7 +151,10 @@ function plot(parent, options) {
   const spots = layers.flatMap((layer) => DRAW[layer.kind](ink, layer, x, y) ?? []);
   const byBoth = layers.some((layer) => layer.kind === 'points')
     || layers.filter((layer) => layer.kind === 'line').length > 1;
-  target.querySelector('.holder').replaceChildren(svg);
+  const holder = target.querySelector('.holder');
+  const hadFocus = holder.contains(document.activeElement);
+  holder.replaceChildren(svg);
+  if (hadFocus) svg.focus({ preventScroll: true });
   follow(target, svg, spots, byBoth);
   return { target, svg, ink, x, y };
 }

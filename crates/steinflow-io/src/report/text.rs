@@ -220,9 +220,10 @@ fn dashed(run: &Run) -> &'static str {
     }
 }
 
-fn list(items: &[String]) -> String {
-    let items: String = items.iter().map(|item| format!("<li>{}</li>", escape(item))).collect();
-    format!("<ul>{items}</ul>")
+pub(super) fn list(items: &[String]) -> String {
+    let items: Vec<String> =
+        items.iter().map(|item| format!("<li>{}</li>", escape(item))).collect();
+    format!("<ul>{}</ul>", items.concat())
 }
 
 fn percent(share: Option<f64>) -> String {
