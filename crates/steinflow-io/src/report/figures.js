@@ -55,10 +55,10 @@ function drawMarginals(parent, runs, names) {
 function drawPairs(parent, run, names) {
   const target = figure(parent, 'pairs', `Pairs of ${names.length} coordinates`);
   const columns = names.map((name) => run.points.columns[run.points.names.indexOf(name)]);
-  const [cell, margin] = [150, 58];
+  const [cell, margin] = [names.length > 3 ? 150 : 260, 58];
   const size = margin + cell * names.length + 10;
   const svg = element('svg', {
-    viewBox: `0 0 ${size} ${size}`, role: 'img', class: 'corner',
+    viewBox: `0 0 ${size} ${size + 24}`, role: 'img', style: `max-width: ${size}px`,
     'aria-label': `Scatter plots of every pair of ${names.join(', ')}`,
   });
   const { density } = run;
@@ -72,7 +72,7 @@ function drawPairs(parent, run, names) {
       const x = along(column, [left, left + cell - 8]);
       if (column < row) {
         if (density) drawContours(svg, density, x, y);
-        svg.append(element('path', { class: columns[row].length > 500 ? 'points small s0' : 'points s0', d: dots(columns[column], columns[row], x, y) }));
+        svg.append(element('path', { class: `points ${columns[row].length > 500 ? 'small' : ''} ${density ? 's1' : 's0'}`, d: dots(columns[column], columns[row], x, y) }));
       } else {
         const bars = histogram(columns[row], extent(columns[row]), binsFor(columns[row].length));
         DRAW.bars(svg, { ...bars, style: 's0' }, x, scale([0, Math.max(...bars.heights)], [top + cell - 8, top + 4], false));
@@ -94,7 +94,6 @@ function drawPairs(parent, run, names) {
       }, name));
     }
   });
-  svg.setAttribute('viewBox', `0 0 ${size} ${size + 24}`);
   target.querySelector('.holder').replaceChildren(svg);
 }
 
