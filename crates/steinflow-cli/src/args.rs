@@ -18,6 +18,8 @@ Examples:
   steinflow resume runs/bnn-svgd-1                     after Ctrl-C or a crash
   steinflow predict runs/bnn-svgd-1 --data new.csv --out predictions.csv
   steinflow diagnose runs/banana-svgd-1                whether to believe it
+  steinflow sample banana --steps 100000 --live        watch it in a browser
+  steinflow report runs/bnn-svgd-1                     an HTML page about it
   steinflow data fetch yacht
   steinflow methods";
 
@@ -55,6 +57,11 @@ pub enum Command {
     /// differ in their seed, give moments with standard errors. Every run writes the verdict into its
     /// folder, as diagnosis.json, and this makes it anew.
     Diagnose(DiagnoseArguments),
+    /// Write an HTML page about a run, or one that compares several.
+    ///
+    /// The page needs no other file and no network: verdict, numbers, marginals, pairs, the course of
+    /// the run, an animation in two dimensions, predictions of a network, settings.
+    Report(ReportArguments),
     /// Make a table or a figure of the project's experiments again.
     Reproduce(ReproduceArguments),
     /// List, describe and fetch the regression data sets that have a name.
@@ -140,6 +147,27 @@ pub struct DiagnoseArguments {
     /// Threads to use [default: all cores]. The result does not depend on it.
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  steinflow report runs/banana-svgd-1                      writes runs/banana-svgd-1/report.html
+  steinflow report runs/banana-svgd-1 --force              again, over the old one
+  steinflow report runs/banana-svgd-1 runs/banana-ld-1     writes runs/comparison.html
+  steinflow report runs/banana-* --out banana.html";
+
+#[derive(Args, Debug)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub struct ReportArguments {
+    /// Folders of `steinflow sample`.
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// The page to write [default: RUN/report.html, or comparison.html beside the first of several].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the page if it exists.
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Args, Debug)]
@@ -308,6 +336,11 @@ pub struct OutputArguments {
     #[arg(long, value_name = "N|TIME", help_heading = "Output")]
     pub checkpoint_every: Option<Every>,
 
+    /// Show the run while it goes on as a page on this machine, on this port or any that is free.
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0",
+          value_parser = port, help_heading = "Output")]
+    pub live: Option<u16>,
+
     /// Print the summary as JSON instead of tables.
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -319,6 +352,13 @@ pub struct OutputArguments {
     /// Threads to use [default: all cores]. The result does not depend on it.
     #[arg(long, value_name = "COUNT", help_heading = "Output")]
     pub threads: Option<usize>,
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| {
+        "write a port from 1 to 65535, or nothing for any that is free (and then put --live last)"
+            .to_owned()
+    })
 }
 
 const RESUME_EXAMPLES: &str = "\

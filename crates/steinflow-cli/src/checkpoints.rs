@@ -10,6 +10,7 @@ use steinflow_io::{Collected, SavedRun, Unfinished, write_checkpoint};
 
 use crate::config::Config;
 use crate::error::Result;
+use crate::frames::Frames;
 
 /// When checkpoints are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,19 +103,25 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The trace and the samples of a run.
+/// The trace, the samples and the frames of a run.
 pub struct Record<T> {
     pub trace: Trace,
     pub samples: Option<Samples<T>>,
+    pub frames: Option<Frames>,
 }
 
 impl<T: Real> Record<T> {
-    pub fn new(config: &Config) -> Self {
-        Self { trace: Trace::new(config.trace_every), samples: config.samples() }
+    /// For a target of `dim` coordinates.
+    pub fn new(config: &Config, dim: usize) -> Self {
+        Self {
+            trace: Trace::new(config.trace_every),
+            samples: config.samples(),
+            frames: Frames::new(config, dim),
+        }
     }
 
     /// Goes on with what a checkpoint holds.
-    pub fn resume(config: &Config, run: &SavedRun<'_, T>) -> Result<Self> {
+    pub fn resume(config: &Config, dim: usize, run: &SavedRun<'_, T>) -> Result<Self> {
         let trace = Trace::resume(config.trace_every, run.trace.to_vec());
         let samples = match (config.collect_from, &run.samples) {
             (Some(from), Some(Collected { chains, steps, values })) if !steps.is_empty() => {
@@ -126,7 +133,8 @@ impl<T: Real> Record<T> {
             }
             _ => config.samples(),
         };
-        Ok(Self { trace, samples })
+        let frames = Frames::resume(config, dim, run.frames.as_ref());
+        Ok(Self { trace, samples, frames })
     }
 
     /// All of the run, for a checkpoint file.
@@ -142,6 +150,7 @@ impl<T: Real> Record<T> {
             checkpoint,
             trace: self.trace.rows().into(),
             samples: self.samples.as_ref().map(Collected::from),
+            frames: self.frames.as_ref().map(Frames::saved),
         }
     }
 }
@@ -157,6 +166,11 @@ impl<T: Real> Observer<T> for Recorder<'_, '_, T> {
         let mut flow = self.record.trace.observer().observe(at)?;
         if let Some(samples) = &mut self.record.samples
             && samples.observer().observe(at)?.is_break()
+        {
+            flow = ControlFlow::Break(());
+        }
+        if let Some(mut frames) = self.record.frames.as_mut()
+            && frames.observe(at)?.is_break()
         {
             flow = ControlFlow::Break(());
         }

@@ -26,9 +26,15 @@ pub enum Error {
     /// A folder that cannot predict.
     #[error("{} {found}: give the folder of a finished `steinflow sample bnn`", path.display())]
     NotANetworkRun { path: PathBuf, found: String },
-    /// A folder that has nothing to diagnose.
-    #[error("{} is no run: {found}", path.display())]
-    NotARun { path: PathBuf, found: &'static str },
+    /// A folder that there is nothing to say of.
+    #[error("`{}` {found}: give the folder of a finished `steinflow sample`", path.display())]
+    NotARun { path: PathBuf, found: String },
+    /// A port that cannot be listened on.
+    #[error(
+        "cannot show the run on port {port}: {source}; choose another with --live PORT, or take any \
+         that is free with --live alone"
+    )]
+    Live { port: u16, source: std::io::Error },
     #[error(
         "{} cannot be used: {message}; make the run again with its config.toml", path.display()
     )]
@@ -79,6 +85,7 @@ impl Error {
             | Self::ConfigWrong { .. }
             | Self::NotANetworkRun { .. }
             | Self::NotARun { .. }
+            | Self::Live { .. }
             | Self::TooLarge { .. }
             | Self::Unfinished { .. }
             | Self::NothingToResume { .. }

@@ -8,6 +8,7 @@ use steinflow_models::Model;
 
 use crate::config::Config;
 use crate::error::Result;
+use crate::frames::Frames;
 use crate::grid::log_density_grid;
 use crate::network::Report;
 use crate::summary::Summary;
@@ -17,6 +18,7 @@ pub struct Found<'a, T> {
     pub outcome: &'a Outcome<T>,
     pub trace: &'a Trace,
     pub samples: Option<&'a Samples<T>>,
+    pub frames: Option<&'a Frames>,
 }
 
 pub fn write<T: Real>(
@@ -27,7 +29,7 @@ pub fn write<T: Real>(
     summary: &Summary,
     report: Option<&Report>,
 ) -> Result<()> {
-    let &Found { outcome, trace, samples } = found;
+    let &Found { outcome, trace, samples, frames } = found;
     let names = model.parameter_names();
     let columns = particle_columns(&names, outcome);
     folder.write_with("particles.parquet", |file| write_parquet(&columns, file))?;
@@ -35,6 +37,10 @@ pub fn write<T: Real>(
     if let Some(samples) = samples {
         let columns = sample_columns(&names, samples);
         folder.write_with("samples.parquet", |file| write_parquet(&columns, file))?;
+    }
+    if let Some(frames) = frames {
+        let columns = frames.columns(&names, outcome);
+        folder.write_with("frames.parquet", |file| write_parquet(&columns, file))?;
     }
     folder.write_with("summary.json", |file| write_json(summary, file))?;
     if let Some(report) = report {

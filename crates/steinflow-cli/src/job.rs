@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::diagnose::{self, VerdictRecord};
 use crate::error::{Error, Result};
 use crate::files;
+use crate::live::Live;
 use crate::memory;
 use crate::network::Report;
 use crate::progress::Progress;
@@ -77,16 +78,23 @@ impl Job<'_> {
         let mut sampler = sampler(config, model)?;
         let mut checkpoint = None;
         match &self.start {
-            Start::Afresh => record = Record::new(config),
+            Start::Afresh => record = Record::new(config, model.dim()),
             Start::From(file) => {
                 let run = file.decode::<T>()?;
-                record = Record::resume(config, &run)?;
+                record = Record::resume(config, model.dim(), &run)?;
                 sampler = sampler.resume_from(run.checkpoint.clone());
                 checkpoint = Some(run.checkpoint);
             }
         }
         sampler.check()?;
         let text = config.to_toml()?;
+        let live = match self.output.live {
+            Some(port) => {
+                let name = self.out.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                Some(Live::start(port, name, config, model, fit.is_some())?)
+            }
+            None => None,
+        };
         if !self.output.quiet {
             announce_solve(config)?;
         }
@@ -116,11 +124,16 @@ impl Job<'_> {
             let what = format!("{} on {}", config.method, config.model);
             sampler = sampler.observe(Progress::new(&what));
         }
+        if let Some(live) = &live {
+            eprintln!("follow the run at {}", live.address());
+            sampler = sampler.observe(live.watch());
+        }
         let outcome = sampler.run().inspect_err(|_| self.say_how_to_go_on())?;
         if outcome.ended == Ended::Interrupted && every != Every::Never {
             // First of all, for what comes now may take longer than whoever sent the signal waits.
             writer.write(&record, outcome.checkpoint.clone());
         }
+        drop(live);
         let network = fit.as_ref().map(|fit| (&spec.network, fit));
         let result = Found { model, network, outcome: &outcome, record: &record };
         let summary =
@@ -145,7 +158,8 @@ impl Job<'_> {
         let network = report.as_ref().map(|report| report.summary.clone());
         let verdict = self.judge(result);
         let summary = Summary::new(config, model, outcome, samples, network, verdict.clone());
-        let found = files::Found { outcome, trace: &record.trace, samples };
+        let found =
+            files::Found { outcome, trace: &record.trace, samples, frames: record.frames.as_ref() };
         folder.write("config.toml", writer.config.as_bytes())?;
         files::write(&mut folder, config, model, &found, &summary, report.as_ref())?;
         if let Some(verdict) = &verdict {

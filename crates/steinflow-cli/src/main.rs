@@ -9,14 +9,17 @@ mod data;
 mod diagnose;
 mod error;
 mod files;
+mod frames;
 #[cfg(test)]
 mod fuzz;
 mod grid;
 mod job;
+mod live;
 mod memory;
 mod network;
 mod predict;
 mod progress;
+mod report;
 mod reproduce;
 mod resume;
 mod sample;
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Predict(arguments) => predict::command(&arguments),
         Command::Diagnose(arguments) => diagnose::command(&arguments),
+        Command::Report(arguments) => report::command(&arguments),
         Command::Reproduce(arguments) => reproduce::command(&arguments),
         Command::Data(arguments) => data::command(&arguments),
         Command::Methods(arguments) => catalogues::methods(arguments.json),

@@ -184,6 +184,7 @@ impl Summary {
             ("particles.parquet", "one row a particle"),
             ("samples.parquet", "one row a collected sample"),
             ("trace.parquet", "the course of the run"),
+            ("frames.parquet", "the particles at 50 to 100 steps of it"),
             ("summary.json", "these numbers"),
             ("diagnosis.json", "the verdict and what it rests on"),
             ("config.toml", "run it again: steinflow sample --config"),

@@ -108,7 +108,7 @@ fn wrong_requests_are_refused() {
     desk.write("points.csv", "x,z\n1,2\n");
     desk.fail("diagnose", 2, &["RUN"]);
     desk.fail("diagnose nowhere", 2, &["nowhere", "does not exist"]);
-    desk.fail("diagnose points.csv", 2, &["not the folder of a finished"]);
+    desk.fail("diagnose points.csv", 2, &["give the folder of a finished"]);
     desk.fail("diagnose run other", 2, &["other parameters", "by itself"]);
     desk.fail("diagnose run --replicates 3", 2, &["19 or more"]);
     desk.fail("diagnose run --bandwidth wide", 2, &["bandwidth rule `wide`"]);

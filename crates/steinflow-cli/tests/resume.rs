@@ -63,7 +63,7 @@ fn kill_early(desk: &Desk, arguments: &str, name: &str) {
 /// All that must not depend on an interruption: particles, samples, and the trace but for its clock.
 fn lasting(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
-    for name in ["particles.parquet", "samples.parquet", "config.toml"] {
+    for name in ["particles.parquet", "samples.parquet", "frames.parquet", "config.toml"] {
         if folder.join(name).exists() {
             found.push((name.to_owned(), fs::read(folder.join(name)).unwrap()));
         }
@@ -158,11 +158,11 @@ fn a_finished_run_goes_on_with_more_steps() {
     let desk = Desk::new();
     let run = "sample gaussian --method sgnht-stein -n 20 --step-size 0.05 -q --trace-every 7 \
                --collect-from 3 --collect-every 4";
-    desk.succeed(&format!("{run} --steps 60 --out long"));
-    desk.succeed(&format!("{run} --steps 40 --out short"));
-    desk.fail("resume short -q", 2, &["finished after 40 steps", "--steps"]);
-    desk.fail("resume short -q --steps 39", 2, &["40", "at least as many"]);
-    desk.succeed("resume short -q --steps 60");
+    desk.succeed(&format!("{run} --steps 460 --out long"));
+    desk.succeed(&format!("{run} --steps 150 --out short"));
+    desk.fail("resume short -q", 2, &["finished after 150 steps", "--steps"]);
+    desk.fail("resume short -q --steps 39", 2, &["150", "at least as many"]);
+    desk.succeed("resume short -q --steps 460");
     assert_same(&desk, "short", "long");
     // A schedule that stretches is another one.
     let stretched = "sample banana --method ld --step-size linear:0.1:0.01 -q -n 5";

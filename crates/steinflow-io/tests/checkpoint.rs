@@ -45,6 +45,11 @@ fn saved<T: Real>() -> SavedRun<'static, T> {
             steps: collected.steps.into_owned().into(),
             values: collected.values.into_owned().into(),
         }),
+        frames: Some(Collected {
+            chains: 2,
+            steps: vec![0, 4].into(),
+            values: vec![0.5, -0.0, f32::MIN_POSITIVE, 1e30].into(),
+        }),
     }
 }
 
@@ -60,8 +65,8 @@ fn parse(bytes: Vec<u8>) -> Result<CheckpointFile, Error> {
 
 fn comes_back<T: Real>() {
     let run = saved::<T>();
-    for samples in [run.samples.clone(), None] {
-        let run = SavedRun { samples, ..run.clone() };
+    let bare = SavedRun { samples: None, frames: None, ..run.clone() };
+    for run in [run, bare] {
         let file = parse(bytes(&run)).unwrap();
         assert_eq!((file.config(), file.inputs()), (run.config.as_str(), run.inputs.as_str()));
         assert_eq!(file.step(), 7);
@@ -93,9 +98,9 @@ fn damage_of_any_kind_is_found() {
     }
     assert!(parse([&good[..], b"\0"].concat()).is_err());
     let name = b"steinflow checkpoint ".len();
-    let newer = [&good[..name], b"2", &good[name + 1..]].concat();
+    let newer = [&good[..name], b"9", &good[name + 1..]].concat();
     let error = parse(newer).unwrap_err();
-    assert!(error.to_string().contains("version `2`"), "{error}");
+    assert!(error.to_string().contains("version `9`"), "{error}");
 }
 
 #[test]

@@ -50,12 +50,12 @@ fn checkpoints() {
         let path = Path::new("checkpoint-1");
         let is_whole = CheckpointFile::parse(path, bytes.to_vec()).is_ok();
         // The checksum keeps nearly everything out; with a right one, what is behind it must hold too.
-        let head = b"steinflow checkpoint 1\n".len() + 8;
+        let head = b"steinflow checkpoint 2\n".len() + 8;
         let Some(payload) = bytes.len().checked_sub(32).and_then(|end| bytes.get(head..end)) else {
             return is_whole;
         };
         let length = (payload.len() as u64).to_le_bytes();
-        let mut sealed = [b"steinflow checkpoint 1\n", &length[..], payload].concat();
+        let mut sealed = [b"steinflow checkpoint 2\n", &length[..], payload].concat();
         sealed.extend_from_slice(&Sha256::digest(&sealed));
         let file = CheckpointFile::parse(path, sealed);
         file.is_ok_and(|file| {
@@ -104,8 +104,13 @@ fn make_the_corpus() {
         checkpoint: outcome.checkpoint,
         trace: trace.rows().into(),
         samples: Some(Collected::from(&samples)),
+        frames: Some(Collected {
+            chains: 1,
+            steps: vec![0, 8].into(),
+            values: vec![0.5, -1.0, 2.0, 0.25].into(),
+        }),
     };
-    let plain = SavedRun { samples: None, trace: Vec::new().into(), ..run.clone() };
+    let plain = SavedRun { samples: None, frames: None, trace: Vec::new().into(), ..run.clone() };
     for (name, run) in [("whole", run), ("plain", plain)] {
         let file = fs::File::create(corpus.join("checkpoint").join(name)).unwrap();
         write_checkpoint(&run, file).unwrap();

@@ -134,6 +134,7 @@ impl<T: Number> Recorder<T> {
             checkpoint,
             trace: self.trace.rows().into(),
             samples: self.samples.as_ref().map(Collected::from),
+            frames: None,
         }
     }
 

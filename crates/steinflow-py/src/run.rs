@@ -180,6 +180,7 @@ impl<'py> Request<'py, '_> {
                 values: samples.values.into_owned().into(),
                 ..samples
             }),
+            frames: None,
             ..saved
         };
         let answer = describe(py, outcome)?;

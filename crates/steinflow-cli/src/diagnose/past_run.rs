@@ -29,12 +29,9 @@ pub struct PastRun {
 impl PastRun {
     pub fn read(folder: &Path) -> Result<Self> {
         if !is_finished_run(folder) || !folder.join("config.toml").exists() {
-            let found = if folder.exists() {
-                "it is not the folder of a finished `steinflow sample`"
-            } else {
-                "it does not exist"
-            };
-            return Err(Error::NotARun { path: folder.to_owned(), found });
+            let found =
+                if folder.exists() { "is not the folder of a run" } else { "does not exist" };
+            return Err(Error::NotARun { path: folder.to_owned(), found: found.to_owned() });
         }
         let config = Config::resolve(Settings::read(&folder.join("config.toml"))?)?;
         let spec = config.model_spec()?;

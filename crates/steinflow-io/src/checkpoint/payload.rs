@@ -28,13 +28,8 @@ pub(super) fn write<T: Real>(run: &SavedRun<'_, T>, out: impl Write) -> io::Resu
             pen.float(x)?;
         }
     }
-    pen.count(u64::from(run.samples.is_some()))?;
-    if let Some(samples) = &run.samples {
-        pen.count(samples.chains as u64)?;
-        pen.counts(&samples.steps)?;
-        pen.reals(&samples.values)?;
-    }
-    Ok(())
+    write_collected(run.samples.as_ref(), &mut pen)?;
+    write_collected(run.frames.as_ref(), &mut pen)
 }
 
 /// What stands before the numbers of the run.
@@ -67,18 +62,11 @@ pub(super) fn read<T: Real>(payload: &[u8]) -> Result<SavedRun<'static, T>, Dama
     }
     let rows = eye.length(80)?;
     let trace: Vec<TraceRow> = (0..rows).map(|_| read_row(&mut eye)).collect::<Result<_, _>>()?;
-    let samples = match eye.count()? {
-        0 => None,
-        _ => Some(Collected {
-            chains: eye.index()?,
-            steps: eye.counts()?.into(),
-            values: eye.reals()?.into(),
-        }),
-    };
+    let (samples, frames) = (read_collected(&mut eye)?, read_collected(&mut eye)?);
     if !eye.0.is_empty() {
         return Err(format!("has {} bytes too many", eye.0.len()));
     }
-    Ok(SavedRun { config, inputs, checkpoint, trace: trace.into(), samples })
+    Ok(SavedRun { config, inputs, checkpoint, trace: trace.into(), samples, frames })
 }
 
 fn read_row(eye: &mut Eye<'_>) -> Result<TraceRow, Damage> {
@@ -97,6 +85,30 @@ fn read_row(eye: &mut Eye<'_>) -> Result<TraceRow, Damage> {
         velocity_norm: eye.float()?,
         step_size: eye.float()?,
         seconds: eye.float()?,
+    })
+}
+
+fn write_collected<T: Real>(
+    collected: Option<&Collected<'_, T>>,
+    pen: &mut Pen<impl Write>,
+) -> io::Result<()> {
+    pen.count(u64::from(collected.is_some()))?;
+    if let Some(Collected { chains, steps, values }) = collected {
+        pen.count(*chains as u64)?;
+        pen.counts(steps)?;
+        pen.reals(values)?;
+    }
+    Ok(())
+}
+
+fn read_collected<T: Real>(eye: &mut Eye<'_>) -> Result<Option<Collected<'static, T>>, Damage> {
+    Ok(match eye.count()? {
+        0 => None,
+        _ => Some(Collected {
+            chains: eye.index()?,
+            steps: eye.counts()?.into(),
+            values: eye.reals()?.into(),
+        }),
     })
 }
 

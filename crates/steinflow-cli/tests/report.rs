@@ -1,0 +1,219 @@
+//! `steinflow report`: the page is whole by itself, says what the run says, and a browser draws it.
+
+mod support {
+    pub mod desk;
+}
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use steinflow_io::{Column, Values, read_parquet, write_parquet};
+use support::desk::Desk;
+
+/// A diagnosis as `steinflow diagnose` leaves it, with words that would like to be markup.
+const DIAGNOSIS: &str = r#"{
+    "verdict": "means-only",
+    "headline": "The means can be used, <i>the spread</i> cannot.",
+    "evidence": [
+        {"name": "spread & kin", "value": 0.6, "expected": "0.9 to 1.1", "passed": false,
+         "meaning": "Particles are too close."},
+        {"name": "KSD", "value": null, "expected": "below 1", "passed": null, "meaning": "Unknown."}
+    ],
+    "advice": ["take more particles </script>"]
+}"#;
+
+/// The numbers inside a page.
+fn data(page: &str) -> Value {
+    let start = "<script type=\"application/json\" id=\"data\">";
+    let json = page.split_once(start).unwrap().1.split_once("</script>").unwrap().0;
+    serde_json::from_str(json).unwrap()
+}
+
+/// Nothing in a page may be fetched from anywhere.
+fn assert_self_contained(page: &str) {
+    for attribute in ["src=\"", "href=\"", "action=\"", "url("] {
+        for (place, _) in page.match_indices(attribute) {
+            let value = &page[place + attribute.len()..];
+            let inside = value.starts_with("data:") || value.starts_with('#');
+            assert!(inside, "{attribute}{}", value.chars().take(40).collect::<String>());
+        }
+    }
+    assert!(!page.contains("@import") && !page.contains("XMLHttpRequest"));
+    // A live page asks its own server; no other page asks anybody.
+    assert_eq!(page.matches("fetch(").count(), 1);
+    assert!(page.contains("if (page.live) followRun();") && page.contains("default-src 'none'"));
+    assert!(page.contains("<noscript>"));
+    assert!(page.len() < 5_000_000, "{} bytes", page.len());
+}
+
+/// Adds a diagnosis, and a column `ksd` that has numbers in every tenth row.
+fn diagnose(folder: &Path) {
+    fs::write(folder.join("diagnosis.json"), DIAGNOSIS).unwrap();
+    let path = folder.join("trace.parquet");
+    let mut columns = read_parquet(&path).unwrap();
+    let ksd = |i: usize| if i.is_multiple_of(10) { 1.0 / (i + 1) as f64 } else { f64::NAN };
+    let values = Values::F64((0..columns[0].values.len()).map(ksd).collect());
+    columns.push(Column { name: "ksd".to_owned(), values });
+    write_parquet(&columns, fs::File::create(path).unwrap()).unwrap();
+}
+
+/// Opens a page in Chromium and gives what it made of it; none where there is no Chromium.
+fn drawn(page: &Path) -> Option<String> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let folders: Vec<_> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
+    let found = names.iter().find_map(|name| {
+        folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file())
+    });
+    let Some(browser) = found else {
+        eprintln!("skipped: no chromium, chromium-browser or google-chrome in PATH");
+        return None;
+    };
+    let profile = tempfile::tempdir().unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(["--virtual-time-budget=3000", "--dump-dom"])
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let complaints: Vec<&str> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
+    assert!(complaints.is_empty(), "{complaints:?}");
+    let dom = String::from_utf8(output.stdout).unwrap();
+    assert!(dom.contains("data-drawn=\"yes\""), "the script did not reach its end");
+    Some(dom)
+}
+
+fn figures(dom: &str) -> usize {
+    dom.matches("<figure").count()
+}
+
+#[test]
+fn a_page_about_one_run() {
+    let desk = Desk::new();
+    desk.succeed("sample --steps 60 -q --out run");
+    assert_eq!(desk.succeed("report run").trim(), "run/report.html");
+    let page = desk.read("run/report.html");
+    assert_self_contained(&page);
+    for word in [
+        "sgrhmc-stein on tri-crescent: 100 particles, 60 steps (finished)",
+        "This run has no diagnosis; <code>steinflow diagnose RUN</code> makes one",
+        "exact sd",
+        "upper",
+        "model = &quot;tri-crescent&quot;",
+        "arXiv:2110.03768",
+    ] {
+        assert!(page.contains(word), "{word}");
+    }
+    let run = &data(&page)["runs"][0];
+    assert_eq!(run["points"]["columns"][1].as_array().unwrap().len(), 100);
+    assert_eq!(run["density"]["side"], 120);
+    assert_eq!(run["marginals"].as_array().unwrap().len(), 2);
+    let frames = run["frames"]["steps"].as_array().unwrap();
+    assert_eq!((frames.len(), &frames[60]), (61, &Value::from(60)));
+    assert_eq!(run["trace"]["step"].as_array().unwrap().len(), 60);
+    if let Some(dom) = drawn(&desk.path("run/report.html")) {
+        // The animation, two marginals, four traces.
+        assert_eq!(figures(&dom), 7);
+        assert!(dom.contains("Step 60"));
+    }
+    // The page belongs to the run.
+    desk.fail("report run", 2, &["run/report.html", "exists", "--force"]);
+    desk.succeed("report run --force");
+    desk.succeed("sample --steps 5 -q --out run --force");
+    assert!(!desk.path("run/report.html").exists());
+}
+
+#[test]
+fn names_from_files_stay_text() {
+    let desk = Desk::new();
+    let feature = "<img/src=x>&'</script>";
+    let rows: Vec<String> = (0..20).map(|i| format!("{i},{}", 2 * i + i % 3)).collect();
+    desk.write("data.csv", format!("{feature},y\n{}\n", rows.join("\n")));
+    let run = "sample linear-regression --data data.csv --method svgd -n 10 --steps 40 \
+               --step-size 0.001 -q --out a<b>&c";
+    desk.succeed(run);
+    diagnose(&desk.path("a<b>&c"));
+    desk.succeed("report a<b>&c --out page.html");
+    let page = desk.read("page.html");
+    assert_self_contained(&page);
+    assert!(!page.contains("<img") && !page.contains("a<b>&c") && !page.contains("<i>the spread"));
+    for word in [
+        "a&lt;b&gt;&amp;c",
+        "Trust the means, not the spread",
+        "&lt;i&gt;the spread&lt;/i&gt;",
+        "spread &amp; kin",
+        "✗ failed",
+        "take more particles &lt;/script&gt;",
+        "Kernel Stein discrepancy",
+    ] {
+        assert!(page.contains(word), "{word}");
+    }
+    let run = &data(&page)["runs"][0];
+    assert!(run["points"]["names"].as_array().unwrap().contains(&Value::from(feature)));
+    assert_eq!(run["trace"]["ksd"].as_array().unwrap().len(), 4);
+    if let Some(dom) = drawn(&desk.path("page.html")) {
+        assert!(!dom.contains("<img") && dom.contains("KSD against gradients"));
+    }
+}
+
+#[test]
+fn a_page_about_a_network() {
+    let desk = Desk::new();
+    desk.succeed("sample bnn --hidden 5 -n 10 --steps 50 -q --out net");
+    desk.succeed("report net");
+    let page = desk.read("net/report.html");
+    assert_self_contained(&page);
+    assert!(page.contains("inside the 90 % interval") && page.contains("rows held back"));
+    let predictions = &data(&page)["runs"][0]["predictions"];
+    let rows = predictions["rows"].as_u64().unwrap();
+    let pit = predictions["pit"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap());
+    assert_eq!((pit.sum::<u64>(), predictions["coverage"].as_array().unwrap().len()), (rows, 3));
+    if let Some(dom) = drawn(&desk.path("net/report.html")) {
+        // Six marginals, the pairs, four traces, three of predictions.
+        assert_eq!(figures(&dom), 14);
+    }
+}
+
+#[test]
+fn runs_are_compared() {
+    let desk = Desk::new();
+    let run = "sample gaussian --dim 8 --steps 40 --step-size 0.05 -q -n 3000";
+    desk.succeed(&format!("{run} --method ld --out runs/ld --collect-from 0 --collect-every 10"));
+    desk.succeed(&format!("{run} --method svgd --out runs/svgd"));
+    diagnose(&desk.path("runs/svgd"));
+    assert_eq!(desk.succeed("report runs/ld runs/svgd").trim(), "runs/comparison.html");
+    let page = desk.read("runs/comparison.html");
+    assert_self_contained(&page);
+    for word in ["2 runs compared", "no diagnosis", "worst sd / exact", "last KSD"] {
+        assert!(page.contains(word), "{word}");
+    }
+    // Too many to embed, and the page says so.
+    assert!(page.contains("ld: 2000 of 15000 samples are shown"));
+    assert!(page.contains("svgd: 2000 of 3000 particles are shown"));
+    if let Some(dom) = drawn(&desk.path("runs/comparison.html")) {
+        // Four traces, two of the discrepancy, six marginals.
+        assert_eq!(figures(&dom), 12);
+    }
+    desk.fail("report runs/ld runs/svgd", 2, &["comparison.html", "exists"]);
+}
+
+#[test]
+fn what_is_no_run_is_told_so() {
+    let desk = Desk::new();
+    desk.write("file", "");
+    fs::create_dir(desk.path("folder")).unwrap();
+    desk.fail("report", 2, &["RUN"]);
+    desk.fail("report nowhere", 2, &["nowhere", "does not exist"]);
+    desk.fail("report file", 2, &["is a file"]);
+    desk.fail("report folder", 2, &[".steinflow-run"]);
+    desk.succeed("sample banana --steps 5 -q --out run");
+    desk.fail("report run --out missing/page.html", 2, &["folder does not exist"]);
+    desk.write("run/diagnosis.json", "{\"verdict\": 3}");
+    desk.fail("report run", 1, &["diagnosis.json", "cannot be used"]);
+    fs::remove_file(desk.path("run/diagnosis.json")).unwrap();
+    fs::remove_file(desk.path("run/trace.parquet")).unwrap();
+    desk.fail("report run", 1, &["trace.parquet", "not there"]);
+}

@@ -1,0 +1,254 @@
+//! The words and tables of a page about one run, and the places where its plots go.
+
+use std::fmt::Write as _;
+
+use super::data::{Diagnosis, Evidence, Network, Run};
+use super::escape::escape;
+use super::{number, table, verdict_class, verdict_in_words};
+
+/// More moments than this are in `summary.json`.
+const MOST_MOMENTS: usize = 50;
+
+const CITATION: &str = "\
+The Steinflow developers. Steinflow, version 0.1.0. https://github.com/steinflow/steinflow
+
+Zheyang Shen, Markus Heinonen and Samuel Kaski. De-randomizing MCMC dynamics with the diffusion Stein \
+operator. Advances in Neural Information Processing Systems 34 (NeurIPS 2021). arXiv:2110.03768";
+
+pub(super) fn body(run: &Run, is_live: bool) -> String {
+    let mut html = format!("<header id=\"now\">{}</header>\n<main>\n", now(run, is_live));
+    let dim = run.points.dim;
+    if run.frames.is_some() || dim == 2 {
+        let title = if run.frames.is_some() { "Particles over time" } else { "Particles" };
+        html += &plots("animation", title);
+    }
+    html += &section("numbers", "Numbers", &numbers(run));
+    html += &section("marginals", "Marginals", dashed(run));
+    // A pair of coordinates is what the animation shows.
+    if dim > 2 || (dim == 2 && run.points.kind == "samples") {
+        html += &plots("pairs", "Pairs");
+    }
+    html += &plots("course", "Course of the run");
+    if !run.trace.ksd.is_empty() {
+        html += &plots("discrepancy", "Kernel Stein discrepancy");
+    }
+    if run.predictions.is_some() {
+        let dashed = "<p class=\"lead\">Dashed: where perfect predictions would be.</p>";
+        html += &section("predictions", "Predictions for rows that were held back", dashed);
+    }
+    if !run.notes.is_empty() {
+        html += &section("notes", "What this page leaves out", &list(&run.notes));
+    }
+    let again = "<p>Run it again with <code>steinflow sample --config config.toml</code>.</p>";
+    let config = format!("<pre>{}</pre>{again}", escape(&run.config));
+    html += &section("config", "Settings", &config);
+    html + &citation(&[&run.summary.steinflow_version]) + "</main>"
+}
+
+/// What the run is and whether to trust it.
+pub(super) fn now(run: &Run, is_live: bool) -> String {
+    let summary = &run.summary;
+    let mut html = format!("<h1>{}</h1>", escape(&run.name));
+    // Writing to a string cannot fail.
+    let _ = write!(
+        html,
+        "<p class=\"lead\">{} on {}: {} particles, {} steps ({}), {} gradients, {} s, mean log \
+         density {}.</p>",
+        escape(&summary.method),
+        escape(&summary.model),
+        summary.particles,
+        summary.steps,
+        escape(&summary.ended),
+        summary.gradients,
+        number(summary.seconds),
+        number(summary.mean_log_density),
+    );
+    html += &match &run.diagnosis {
+        Some(diagnosis) => verdict(diagnosis),
+        None if is_live => {
+            "<p class=\"verdict none\" id=\"status\"><strong>Under way.</strong> The page follows the \
+             run and stops when it ends.</p>"
+                .to_owned()
+        }
+        None => "<p class=\"verdict none\"><strong>No verdict.</strong> This run has no diagnosis; \
+                 <code>steinflow diagnose RUN</code> makes one.</p>"
+            .to_owned(),
+    };
+    for warning in &summary.warnings {
+        let _ = write!(html, "<p class=\"warning\">Warning: {}</p>", escape(warning));
+    }
+    html
+}
+
+fn verdict(diagnosis: &Diagnosis) -> String {
+    let mut html = format!(
+        "<div class=\"verdict {}\"><p><strong>{}.</strong> {}</p>",
+        verdict_class(&diagnosis.verdict),
+        escape(verdict_in_words(&diagnosis.verdict)),
+        escape(&diagnosis.headline)
+    );
+    if !diagnosis.advice.is_empty() {
+        html += "<p>What to try next:</p>";
+        html += &list(&diagnosis.advice);
+    }
+    html += "</div>";
+    if !diagnosis.evidence.is_empty() {
+        html += &evidence(&diagnosis.evidence);
+    }
+    html
+}
+
+fn evidence(evidence: &[Evidence]) -> String {
+    let rows: Vec<Vec<String>> = evidence
+        .iter()
+        .map(|item| {
+            let passed = match item.passed {
+                Some(true) => "✓ passed",
+                Some(false) => "✗ failed",
+                None => "–",
+            };
+            let (value, expected) = (number(item.value), item.expected.clone());
+            vec![item.name.clone(), value, expected, passed.to_owned(), item.meaning.clone()]
+        })
+        .collect();
+    let header = ["", "found", "expected", "", "what it means"];
+    format!("<div class=\"evidence\">{}</div>", table("Evidence", &header, &rows))
+}
+
+/// Moments and shares, or how a network predicts.
+pub(super) fn numbers(run: &Run) -> String {
+    let summary = &run.summary;
+    let mut html = String::from("<div class=\"tables\">");
+    if !summary.moments.is_empty() {
+        let exact = summary.moments.iter().any(|row| row.exact_mean.is_some());
+        let mut header = vec!["", "mean", "sd"];
+        if exact {
+            header.extend(["exact mean", "exact sd", "sd / exact"]);
+        }
+        let rows = summary.moments.iter().take(MOST_MOMENTS).map(|row| {
+            let mut cells = vec![row.name.clone(), number(row.mean), number(row.sd)];
+            if exact {
+                let ratio = row.sd.zip(row.exact_sd).map(|(sd, exact)| sd / exact);
+                let ratio = ratio.filter(|ratio| ratio.is_finite());
+                cells.extend([row.exact_mean, row.exact_sd, ratio].map(number));
+            }
+            cells
+        });
+        let of = match summary.samples {
+            Some(samples) => format!("Moments of {samples} collected samples"),
+            None => format!("Moments of {} particles", summary.particles),
+        };
+        html += &table(&of, &header, &rows.collect::<Vec<_>>());
+    }
+    if !summary.parts.is_empty() {
+        let rows = summary.parts.iter();
+        let rows: Vec<_> = rows
+            .map(|part| vec![part.name.clone(), percent(part.share), percent(part.exact_share)])
+            .collect();
+        html += &table("Shares of the target's parts", &["", "found", "exact"], &rows);
+    }
+    if let Some(network) = &summary.network {
+        html += &network_tables(network);
+    }
+    html += "</div>";
+    if summary.moments.len() > MOST_MOMENTS {
+        let more = summary.moments.len() - MOST_MOMENTS;
+        let _ = write!(html, "<p>{more} more coordinates are in <code>summary.json</code>.</p>");
+    }
+    html
+}
+
+fn network_tables(network: &Network) -> String {
+    let layers: Vec<String> = network.layers.iter().map(ToString::to_string).collect();
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let spread = |spread: super::Spread| format!("{} ± {}", number(spread.mean), number(spread.sd));
+    let rows = [
+        row("layers", layers.join(" – ")),
+        row("activation", network.activation.clone()),
+        row("target", network.target.clone()),
+        row("sd of the noise", spread(network.noise_sd)),
+        row("sd of the weights", spread(network.weight_sd)),
+        row("rows trained", network.training_rows.to_string()),
+        row("rows held back", network.held_back_rows.to_string()),
+        row("predicted with", network.predicted_with.clone()),
+    ];
+    let mut html = table("The network", &["", ""], &rows);
+    if let Some(test) = &network.test {
+        let rows = [
+            row("log-likelihood per row", number(test.log_likelihood)),
+            row("RMSE", number(test.rmse)),
+            row("CRPS", number(test.crps)),
+            row("inside the 50 % interval", percent(test.coverage_50)),
+            row("inside the 90 % interval", percent(test.coverage_90)),
+            row("inside the 95 % interval", percent(test.coverage_95)),
+        ];
+        html += &table(&format!("Scores on {} rows held back", test.rows), &["", ""], &rows);
+    }
+    html
+}
+
+pub(super) fn citation(versions: &[&str]) -> String {
+    let mut versions = versions.to_vec();
+    versions.sort_unstable();
+    versions.dedup();
+    let text = CITATION.split("\n\n").map(|paragraph| format!("<p>{}</p>", escape(paragraph)));
+    let html = format!(
+        "<p>Run by steinflow {}; page by steinflow {}.</p><p>Please cite the software and the paper \
+         whose method it implements:</p><blockquote>{}</blockquote>",
+        escape(&versions.join(", ")),
+        env!("CARGO_PKG_VERSION"),
+        text.collect::<String>()
+    );
+    section("cite", "Versions, and how to cite", &html)
+}
+
+pub(super) fn section(id: &str, title: &str, content: &str) -> String {
+    format!("<section><h2>{}</h2><div id=\"{id}\">{content}</div></section>\n", escape(title))
+}
+
+/// A section that the script fills.
+pub(super) fn plots(id: &str, title: &str) -> String {
+    section(id, title, "")
+}
+
+/// What the dashed lines of marginals are.
+fn dashed(run: &Run) -> &'static str {
+    match run.points.dim {
+        _ if run.marginals.is_empty() => "",
+        1 | 2 => "<p class=\"lead\">Dashed: the density of the target.</p>",
+        _ => "<p class=\"lead\">Dashed: the density of the target, by exact draws from it.</p>",
+    }
+}
+
+pub(super) fn list(items: &[String]) -> String {
+    let items: Vec<String> =
+        items.iter().map(|item| format!("<li>{}</li>", escape(item))).collect();
+    format!("<ul>{}</ul>", items.concat())
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| number(None), |share| format!("{:.0} %", 100.0 * share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_citation_is_that_of_the_repository() {
+        let file = include_str!("../../../../CITATION.cff");
+        let field = |name: &str| {
+            let line = file.lines().find_map(|line| line.trim().strip_prefix(name));
+            line.unwrap().trim().trim_start_matches("- ").to_owned()
+        };
+        let fields = ["version:", "repository-code:", "- name:", "value:", "collection-title:"];
+        for value in fields.map(field) {
+            assert!(CITATION.contains(&value), "{value}");
+        }
+        let titles = file.lines().filter_map(|line| line.trim().strip_prefix("title: "));
+        assert!(titles.count() == 2);
+        for name in ["Shen", "Heinonen", "Kaski", "De-randomizing MCMC dynamics"] {
+            assert!(CITATION.contains(name) && file.contains(name), "{name}");
+        }
+    }
+}
