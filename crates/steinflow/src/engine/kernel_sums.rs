@@ -10,6 +10,7 @@
 use rayon::prelude::*;
 
 use super::points::{Distances, Factor, STRIP, windows};
+use super::rows_per_task;
 use super::simd::{add_products, squared_distances_to_rows, vectorised};
 use crate::kernel::Radial;
 use crate::{MatRef, Matrix, Real};
@@ -17,6 +18,11 @@ use crate::{MatRef, Matrix, Real};
 /// Up to this many columns, a tile is multiplied by a right-hand side column by column; above, by
 /// a matrix product, whose packing then pays.
 const NARROW_COLUMNS: usize = 8;
+
+/// Below this many products of numbers, other threads are not worth waking.
+const SERIAL_PRODUCTS: usize = 1 << 20;
+/// Rows that one task works on where K is known to fit a cache.
+const KNOWN_ROWS: usize = 48;
 
 /// Rows of a tile, what one task works on: enough for a product to be fast, and few enough that the tasks
 /// of a few hundred particles can be shared out evenly.
@@ -60,6 +66,12 @@ pub(crate) fn kernel_sums_into<T: Real>(
     slopes: &mut [Matrix<T>],
 ) {
     let count = sums.values.rows();
+    if sums.radial == Radial::SquaredExponential
+        && slopes.is_empty()
+        && let Some(squares) = sums.factors.iter().map(Factor::squares).collect::<Option<Vec<_>>>()
+    {
+        return sums_of_known(sums, &squares, values);
+    }
     let prepared = Prepared {
         factors: sums.factors.iter().map(Distances::new).collect(),
         values: Columns::new(sums.values),
@@ -95,6 +107,40 @@ pub(crate) fn kernel_sums_into<T: Real>(
         // Waking a thread pool would cost more than a single band.
         [band] => band.sum(sums, &prepared),
         bands => bands.par_iter_mut().for_each(|band| band.sum(sums, &prepared)),
+    }
+}
+
+/// K·R for few particles whose squared distances are known: K fits a cache, and is computed once.
+fn sums_of_known<T: Real>(
+    sums: &KernelSums<'_, T>,
+    squares: &[MatRef<'_, T>],
+    out: &mut Matrix<T>,
+) {
+    let (count, width) = (sums.values.rows(), sums.values.cols());
+    let mut kernel = vec![T::zero(); count * count];
+    let rate = sums.factors[0].rate();
+    let rows = kernel.par_chunks_mut(count).enumerate().with_min_len(rows_per_task(count));
+    rows.for_each(|(i, row)| {
+        row.copy_from_slice(squares[0].row(i));
+        for (more, factor) in squares.iter().zip(sums.factors).skip(1) {
+            let weight = factor.rate() / rate;
+            for (square, &more) in row.iter_mut().zip(more.row(i)) {
+                *square += weight * more;
+            }
+        }
+        T::exp_of_negated(row, rate);
+    });
+    let (rhs, out) = (sums.values.as_slice(), out.as_mut_slice());
+    if count * count * width < SERIAL_PRODUCTS {
+        T::product(&kernel, rhs, out, count, width, count);
+    } else if width > count {
+        T::product_by_columns(&kernel, rhs, out, count, width, count);
+    } else {
+        let bands =
+            kernel.par_chunks(KNOWN_ROWS * count).zip(out.par_chunks_mut(KNOWN_ROWS * width));
+        bands.for_each(|(kernel, out)| {
+            T::product(kernel, rhs, out, kernel.len() / count, width, count);
+        });
     }
 }
 
