@@ -1,5 +1,6 @@
-//! Times whole steps, Steinflow alone: `steps` prints the microseconds of each, `steps 512 boston` those whose
-//! name contains one of the words.
+//! Times whole steps, Steinflow alone: `steps` prints the microseconds of each, `steps 512 boston` of those
+//! whose name contains one of the words. On Linux a second number is the time that the thread was running:
+//! with RAYON_NUM_THREADS=1, the one to look at on a machine that others use too.
 //!
 //! A change is judged by a copy of this binary from before it and one from after, run turn about.
 
@@ -79,27 +80,39 @@ fn time<T: Real>(
     mut integrator: impl Integrator<T>,
 ) -> Result<()> {
     let mut number = 0;
-    let mut seconds_of = |steps: u64| -> steinflow::Result<f64> {
+    let mut seconds_of = |steps: u64| -> steinflow::Result<[f64; 2]> {
         // On a thread of the pool, as a run is.
         rayon::scope(|_| {
-            let begun = Instant::now();
+            let (begun, running) = (Instant::now(), running_seconds());
             for _ in 0..steps {
                 system.begin_step(number, STEP);
                 integrator.step(&mut system, STEP)?;
                 number += 1;
             }
-            Ok(begun.elapsed().as_secs_f64())
+            Ok([begun.elapsed().as_secs_f64(), running_seconds() - running])
         })
     };
     seconds_of(3)?;
-    let steps = (TURN_SECONDS / (seconds_of(5)? / 5.0)).ceil();
-    let mut turns = Vec::new();
+    let steps = (TURN_SECONDS / (seconds_of(5)?[0] / 5.0)).ceil();
+    let mut turns = [Vec::new(), Vec::new()];
     for _ in 0..TURNS {
-        turns.push(seconds_of(steps as u64)? / steps * 1e6);
+        for (turns, seconds) in turns.iter_mut().zip(seconds_of(steps as u64)?) {
+            turns.push(seconds / steps * 1e6);
+        }
     }
-    turns.sort_by(f64::total_cmp);
-    println!("{name:<24}{:>10.1}", turns[TURNS / 2]);
+    let [elapsed, running] = turns.map(|mut turns| {
+        turns.sort_by(f64::total_cmp);
+        turns[TURNS / 2]
+    });
+    println!("{name:<24}{elapsed:>10.1}{running:>10.1}");
     Ok(())
+}
+
+/// How long this thread has been running so far, where the system tells.
+fn running_seconds() -> f64 {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = statistics.split(' ').next().and_then(|field| field.parse::<f64>().ok());
+    nanoseconds.map_or(f64::NAN, |nanoseconds| nanoseconds / 1e9)
 }
 
 const STEP: f64 = 1e-4;

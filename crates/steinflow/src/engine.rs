@@ -11,6 +11,7 @@ mod lanes;
 mod points;
 mod scratch;
 mod simd;
+mod symmetric;
 
 pub use gemm::Gemm;
 pub(crate) use kernel_sums::kernel_sums_into;

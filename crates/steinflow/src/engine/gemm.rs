@@ -53,6 +53,17 @@ pub trait Gemm: Sized {
     /// `out = aᵀ · b` for `a` of `k × m` and `b` of `k × n`.
     #[doc(hidden)]
     fn transposed_product(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
+
+    /// `out += aᵀ · b` for `a` of `k × m` and `b` of `k × n`.
+    #[doc(hidden)]
+    fn accumulate_transposed_product(
+        a: &[Self],
+        b: &[Self],
+        out: &mut [Self],
+        m: usize,
+        n: usize,
+        k: usize,
+    );
 }
 
 /// Columns of a strip that one thread computes.
@@ -134,6 +145,18 @@ macro_rules! gemm {
                 matmul(
                     MatMut::from_row_major_slice_mut(out, m, n),
                     Accum::Replace,
+                    MatRef::from_row_major_slice(a, k, m).transpose(),
+                    MatRef::from_row_major_slice(b, k, n),
+                    1.0,
+                    Par::Seq,
+                );
+            }
+            fn accumulate_transposed_product(
+                a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
+            ) {
+                matmul(
+                    MatMut::from_row_major_slice_mut(out, m, n),
+                    Accum::Add,
                     MatRef::from_row_major_slice(a, k, m).transpose(),
                     MatRef::from_row_major_slice(b, k, n),
                     1.0,

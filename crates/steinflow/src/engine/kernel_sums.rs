@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::points::{Distances, Factor, STRIP, windows};
 use super::rows_per_task;
 use super::simd::{add_products, squared_distances_to_rows, vectorised};
+use super::symmetric::symmetric_sums;
 use crate::kernel::Radial;
 use crate::{MatRef, Matrix, Real};
 
@@ -78,6 +79,16 @@ pub(crate) fn kernel_sums_into<T: Real>(
         slopes: sums.slopes.iter().map(|rhs| Columns::new(rhs.as_ref())).collect(),
     };
     values.as_mut_slice().fill(T::zero());
+    if sums.radial == Radial::SquaredExponential
+        && slopes.is_empty()
+        && let Columns::Wide(rhs) = prepared.values
+        && count > 256
+    {
+        let fill = |first, m, start, n, tile: &mut [T]| {
+            prepared.squared_exponential(sums, first, m, start, n, tile);
+        };
+        return symmetric_sums(fill, rhs, values.as_mut_slice());
+    }
     for slope in slopes.iter_mut() {
         slope.as_mut_slice().fill(T::zero());
     }
@@ -184,6 +195,31 @@ struct Prepared<'a, T: Real> {
     slopes: Vec<Columns<'a, T>>,
 }
 
+impl<T: Real> Prepared<'_, T> {
+    /// A tile of exp(−q₁) exp(−q₂) … = exp(−(q₁ + q₂ + …)).
+    fn squared_exponential(
+        &self,
+        sums: &KernelSums<'_, T>,
+        first: usize,
+        rows: usize,
+        start: usize,
+        n: usize,
+        kernel: &mut [T],
+    ) {
+        let rate = sums.factors[0].rate();
+        self.factors[0].squares(first, rows, start, n, kernel);
+        for (distances, factor) in self.factors.iter().zip(sums.factors).skip(1) {
+            let mut more = vec![T::zero(); kernel.len()];
+            distances.squares(first, rows, start, n, &mut more);
+            let weight = factor.rate() / rate;
+            for (square, more) in kernel.iter_mut().zip(more) {
+                *square += weight * more;
+            }
+        }
+        T::exp_of_negated(kernel, rate);
+    }
+}
+
 /// A right-hand side, laid out for the way it is multiplied.
 enum Columns<'a, T> {
     /// Column after column.
@@ -249,7 +285,7 @@ impl<T: Real> Band<'_, T> {
             let kernel = &mut kernel[..self.rows * n];
             match sums.radial {
                 Radial::SquaredExponential => {
-                    self.squared_exponential(sums, prepared, start, n, kernel);
+                    prepared.squared_exponential(sums, self.first, self.rows, start, n, kernel);
                 }
                 Radial::InverseMultiquadric => {
                     self.inverse_multiquadric(sums, prepared, start, n, kernel, &mut factors);
@@ -264,28 +300,6 @@ impl<T: Real> Band<'_, T> {
                 rhs.accumulate(slope, start, self.rows, n, self.slopes[g]);
             }
         }
-    }
-
-    /// exp(−q₁) exp(−q₂) … = exp(−(q₁ + q₂ + …)).
-    fn squared_exponential(
-        &self,
-        sums: &KernelSums<'_, T>,
-        prepared: &Prepared<'_, T>,
-        start: usize,
-        n: usize,
-        kernel: &mut [T],
-    ) {
-        let rate = sums.factors[0].rate();
-        prepared.factors[0].squares(self.first, self.rows, start, n, kernel);
-        for (distances, factor) in prepared.factors.iter().zip(sums.factors).skip(1) {
-            let mut more = vec![T::zero(); kernel.len()];
-            distances.squares(self.first, self.rows, start, n, &mut more);
-            let weight = factor.rate() / rate;
-            for (square, more) in kernel.iter_mut().zip(more) {
-                *square += weight * more;
-            }
-        }
-        T::exp_of_negated(kernel, rate);
     }
 
     /// k = Πᵍ tᵍ^½ and Sᵍ = k·tᵍ with tᵍ = 1/(1 + qᵍ).
