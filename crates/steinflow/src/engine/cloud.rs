@@ -79,7 +79,7 @@ impl<T: Real> Cloud<T> {
     /// Writes the squared distances over some blocks, N×N. The centred particles must be current.
     pub(crate) fn write_squares(&mut self, blocks: Range<usize>, out: &mut Matrix<T>) {
         let dim = self.centred.cols() / self.blocks.len();
-        out.as_mut_slice().fill(T::zero());
+        let first = blocks.start;
         for index in blocks {
             let block = &mut self.blocks[index];
             if block.squares_version != block.centred_version {
@@ -88,6 +88,10 @@ impl<T: Real> Cloud<T> {
                 block.squares_version = block.centred_version;
             }
             let (out, squares) = (out.as_mut_slice(), block.squares.as_slice());
+            if index == first {
+                out.copy_from_slice(squares);
+                continue;
+            }
             vectorised(
                 #[inline(always)]
                 || {
@@ -100,6 +104,9 @@ impl<T: Real> Cloud<T> {
     }
 }
 
+/// Running sums that stay in registers.
+const SUMS: usize = 64;
+
 /// Writes some columns of the particles minus their mean, which is taken in `f64`.
 fn centre<T: Real>(state: MatRef<'_, T>, columns: Range<usize>, centred: &mut Matrix<T>) {
     let (count, all) = (state.rows(), state.cols());
@@ -107,17 +114,27 @@ fn centre<T: Real>(state: MatRef<'_, T>, columns: Range<usize>, centred: &mut Ma
     let some = rows_per_task(count);
     means.par_chunks_mut(some).enumerate().for_each(|(chunk, means)| {
         let first = columns.start + chunk * some;
-        let mut sums = vec![0.0; means.len()];
         vectorised(
             #[inline(always)]
             || {
-                for i in 0..count {
-                    for (sum, x) in sums.iter_mut().zip(&state.row(i)[first..]) {
-                        *sum += x.as_f64();
+                for (block, means) in means.chunks_mut(SUMS).enumerate() {
+                    let first = first + block * SUMS;
+                    let mut sums = [0.0; SUMS];
+                    for i in 0..count {
+                        let row = &state.row(i)[first..];
+                        if let Some(row) = row.first_chunk::<SUMS>() {
+                            for lane in 0..SUMS {
+                                sums[lane] += row[lane].as_f64();
+                            }
+                        } else {
+                            for (sum, x) in sums.iter_mut().zip(row) {
+                                *sum += x.as_f64();
+                            }
+                        }
                     }
-                }
-                for (mean, sum) in means.iter_mut().zip(&sums) {
-                    *mean = T::of(sum / count as f64);
+                    for (mean, sum) in means.iter_mut().zip(&sums) {
+                        *mean = T::of(sum / count as f64);
+                    }
                 }
             },
         );

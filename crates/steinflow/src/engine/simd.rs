@@ -203,7 +203,7 @@ impl<T: Real> WithSimd for SquaredDistancesToRows<'_, T> {
 
 /// Σ x², in `f64`, by running sums that fill several registers.
 pub(crate) fn sum_of_squares<T: Real>(values: &[T]) -> f64 {
-    const LANES: usize = 64;
+    const LANES: usize = 32;
     vectorised(
         #[inline(always)]
         || {
