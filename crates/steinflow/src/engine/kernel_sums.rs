@@ -5,7 +5,8 @@
 //! slope is K itself.
 //!
 //! The N×N matrix is worked off in fixed tiles. A thread takes whole bands of rows and adds the
-//! tiles of a band from left to right, so the bits do not depend on how many threads there are.
+//! tiles of a band from left to right, so the bits do not depend on how many threads there are. Where K is
+//! all that is needed, few particles have it computed as a whole, and many by half (`symmetric`).
 
 use rayon::prelude::*;
 
@@ -25,10 +26,13 @@ const SERIAL_PRODUCTS: usize = 1 << 20;
 /// Rows that one task works on where K is known to fit a cache.
 const KNOWN_ROWS: usize = 48;
 
+/// Up to this many particles, the tiles of half of K would be too few to share out.
+const FEW: usize = 256;
+
 /// Rows of a tile, what one task works on: enough for a product to be fast, and few enough that the tasks
 /// of a few hundred particles can be shared out evenly.
 fn band_rows(count: usize) -> usize {
-    if (33..=256).contains(&count) {
+    if (33..=FEW).contains(&count) {
         16
     } else if count <= 32 {
         32
@@ -82,7 +86,7 @@ pub(crate) fn kernel_sums_into<T: Real>(
     if sums.radial == Radial::SquaredExponential
         && slopes.is_empty()
         && let Columns::Wide(rhs) = prepared.values
-        && count > 256
+        && count > FEW
     {
         let fill = |first, m, start, n, tile: &mut [T]| {
             prepared.squared_exponential(sums, first, m, start, n, tile);
