@@ -21,6 +21,7 @@ mod third_order;
 
 pub use langevin::Langevin;
 pub use metric::Metric;
+pub(crate) use operator::Multiple;
 pub use operator::{Operator, Terms};
 pub use riemannian::Riemannian;
 pub use sghmc::Sghmc;
@@ -116,8 +117,8 @@ pub struct Evaluated<'a, T> {
     pub coefficients: MatRef<'a, T>,
     /// ∇·C, shaped as the state.
     pub curl_divergence: MatRef<'a, T>,
-    /// The drift f(z), shaped as the state. Only the rows of blocks that are about to move are
-    /// up to date.
+    /// The drift f(z), shaped as the state. Only the blocks that are about to move are up to date, and
+    /// only if the field [reads it](crate::field::Field::reads_drift).
     pub drift: MatRef<'a, T>,
     /// A number for every block that changes whenever the block's part of the state does: what was
     /// computed from a block alone holds until then. Never 0.

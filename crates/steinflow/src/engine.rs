@@ -11,6 +11,7 @@ mod lanes;
 mod points;
 mod scratch;
 mod simd;
+mod symmetric;
 
 pub use gemm::Gemm;
 pub(crate) use kernel_sums::kernel_sums_into;
@@ -19,7 +20,9 @@ pub use lanes::Lanes;
 pub use points::Factor;
 pub(crate) use scratch::BorrowedCloud;
 pub use scratch::{Borrowed, Scratch};
-pub(crate) use simd::{all_finite, squared_distances_to_rows, sum_of_squares, vectorised};
+pub(crate) use simd::{
+    all_finite, squared_distances_of_pairs, squared_distances_to_rows, sum_of_squares, vectorised,
+};
 
 /// How many rows of this width are worth another thread, where every number is touched once or twice.
 pub(crate) fn rows_per_task(width: usize) -> usize {

@@ -26,7 +26,7 @@ pub use log_ratio::{Estimator, LogRatio};
 pub use product_space::ProductSpace;
 pub use stein::Stein;
 
-use crate::dynamics::Evaluated;
+use crate::dynamics::{Evaluated, Operator};
 use crate::{Error, Matrix, Real, Result};
 
 /// The address of a draw of noise: see [`crate::random`].
@@ -53,6 +53,12 @@ pub trait Field<T: Real = f64>: Send {
         moving: &[usize],
         velocity: &mut Matrix<T>,
     ) -> Result<()>;
+
+    /// Whether [`Field::velocity`] of the blocks in `moving` reads [`Evaluated::drift`].
+    fn reads_drift(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
+        let _ = (operator, moving);
+        true
+    }
 
     /// Whether [`Field::add_noise`] does anything.
     fn is_random(&self) -> bool {
@@ -104,6 +110,9 @@ impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
         velocity: &mut Matrix<T>,
     ) -> Result<()> {
         (**self).velocity(at, moving, velocity)
+    }
+    fn reads_drift(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
+        (**self).reads_drift(operator, moving)
     }
     fn is_random(&self) -> bool {
         (**self).is_random()

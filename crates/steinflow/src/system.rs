@@ -40,6 +40,8 @@ pub struct System<'a, T: Real> {
     locals_are_current: bool,
     /// The blocks whose drift is current when the locals are.
     drift_blocks: Vec<usize>,
+    /// Whether a block's part of the gradient is current.
+    gradient_is_current: Vec<bool>,
     /// See [`Evaluated::versions`].
     versions: Vec<u64>,
     changes: u64,
@@ -118,6 +120,7 @@ impl<'a, T: Real> System<'a, T> {
             score_is_current: false,
             locals_are_current: false,
             drift_blocks: Vec::new(),
+            gradient_is_current: vec![false; blocks],
             versions: vec![1; blocks],
             changes: 1,
             scratch: Scratch::default(),
@@ -158,6 +161,8 @@ impl<'a, T: Real> System<'a, T> {
         self.changes += 1;
         for &block in blocks {
             self.versions[block] = self.changes;
+            // That of θ changes with the score.
+            self.gradient_is_current[block] &= block == THETA;
         }
     }
 
@@ -165,6 +170,7 @@ impl<'a, T: Real> System<'a, T> {
         self.locals_are_current = false;
         self.changes += 1;
         self.versions.fill(self.changes);
+        self.gradient_is_current.fill(false);
     }
 
     /// The blocks of A and C.
@@ -240,6 +246,7 @@ impl<'a, T: Real> System<'a, T> {
         }
         self.score_is_current = true;
         self.locals_are_current = false;
+        self.gradient_is_current[THETA] = false;
         Ok(())
     }
 
@@ -267,14 +274,14 @@ impl<'a, T: Real> System<'a, T> {
     }
 
     /// Coefficients and ∇log π(z) of every particle, and the drift of some blocks, from what is current.
-    fn evaluate_locals(&mut self, moving: &[usize]) -> Result<()> {
+    fn evaluate_locals(&mut self, drifting: &[usize]) -> Result<()> {
         self.scale_state();
         let dim = self.structure.dim();
         let (width, size) = (self.operator.width(), self.structure.blocks() * dim);
         let state = self.scaled.as_ref().unwrap_or(&self.at.state);
         let scale = self.at.preconditioner.as_ref().map(Preconditioner::scale);
         let (at, operator, structure) = (&self.at, &self.operator, &self.structure);
-        let dynamics = &*self.dynamics;
+        let (dynamics, is_current) = (&*self.dynamics, &self.gradient_is_current);
         self.coefficients
             .as_mut_slice()
             .par_chunks_mut(width)
@@ -285,18 +292,29 @@ impl<'a, T: Real> System<'a, T> {
             .with_min_len(rows_per_task(2 * size))
             .for_each(|(i, (((coefficients, gradient), curl_divergence), drift))| {
                 let (score, others) = gradient.split_at_mut(dim);
-                score.copy_from_slice(at.score.row(i));
-                for (g, &s) in score.iter_mut().zip(scale.unwrap_or_default()) {
-                    *g *= s;
+                if !is_current[THETA] {
+                    score.copy_from_slice(at.score.row(i));
+                    for (g, &s) in score.iter_mut().zip(scale.unwrap_or_default()) {
+                        *g *= s;
+                    }
                 }
                 let point =
                     Point { state: state.row(i), dim, log_density: at.log_density[i], score };
                 let auxiliaries = (1..).zip(structure.auxiliaries());
                 for ((block, law), out) in auxiliaries.zip(others.chunks_exact_mut(dim)) {
-                    let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));
-                    for (g, &x) in out.iter_mut().zip(point.block(block)) {
-                        *g = (mean - x) * precision;
+                    if is_current[block] {
+                        continue;
                     }
+                    let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));
+                    let x = point.block(block);
+                    vectorised(
+                        #[inline(always)]
+                        || {
+                            for (g, &x) in out.iter_mut().zip(x) {
+                                *g = (mean - x) * precision;
+                            }
+                        },
+                    );
                 }
                 // A and C that do not vary have no divergence.
                 if width > 1 {
@@ -306,7 +324,7 @@ impl<'a, T: Real> System<'a, T> {
                     drift.fill(T::zero());
                     dynamics.diffusion_divergence(&point, drift);
                 }
-                for &block in moving {
+                for &block in drifting {
                     let columns = block * dim..(block + 1) * dim;
                     let out = &mut drift[columns.clone()];
                     if width > 1 {
@@ -332,7 +350,8 @@ impl<'a, T: Real> System<'a, T> {
         }
         self.locals_are_current = true;
         self.drift_blocks.clear();
-        self.drift_blocks.extend_from_slice(moving);
+        self.drift_blocks.extend_from_slice(drifting);
+        self.gradient_is_current.fill(true);
         Ok(())
     }
 
@@ -341,8 +360,10 @@ impl<'a, T: Real> System<'a, T> {
         if self.structure.needs_score(moving) {
             self.evaluate_target()?;
         }
-        if !self.locals_are_current || self.drift_blocks != moving {
-            self.evaluate_locals(moving)?;
+        let reads_drift = self.field.reads_drift(&self.operator, moving);
+        let drifting = if reads_drift { moving } else { &[] };
+        if !self.locals_are_current || self.drift_blocks != drifting {
+            self.evaluate_locals(drifting)?;
         }
         Ok(())
     }

@@ -97,8 +97,9 @@ fn equal_a_double_loop_in_f32() {
 
 #[test]
 fn same_bits_on_any_number_of_threads() {
-    for d in [3, 40] {
-        let (points, values) = (random_states(1000, d, 1), random_states(1000, 7, 2));
+    // A right-hand side of few columns, and one of many: they are summed in different ways.
+    for (d, columns) in [(3, 7), (40, 7), (3, 20), (40, 20)] {
+        let (points, values) = (random_states(1000, d, 1), random_states(1000, columns, 2));
         let factors = [Factor::new(points.as_ref(), 1.0)];
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -120,10 +121,10 @@ fn same_bits_on_any_number_of_threads() {
 
 #[test]
 fn wide_right_hand_sides_and_several_factors_equal_a_double_loop() {
-    for columns in [8, 9, 20] {
-        let groups = [random_states(300, 3, 1), random_states(300, 2, 2)];
-        let groups = groups.map(|g| Matrix::from_fn(300, g.cols(), |i, j| 0.5 * g.row(i)[j]));
-        let values = random_states(300, columns, 3);
+    for (n, columns) in [(300, 8), (300, 9), (300, 20), (257, 9), (900, 9)] {
+        let groups = [random_states(n, 3, 1), random_states(n, 20, 2)];
+        let groups = groups.map(|g| Matrix::from_fn(n, g.cols(), |i, j| 0.3 * g.row(i)[j]));
+        let values = random_states(n, columns, 3);
         let radial = Radial::SquaredExponential;
         let (found, _) = kernel_sums(&KernelSums {
             radial,

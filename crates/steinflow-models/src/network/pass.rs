@@ -74,12 +74,9 @@ impl<T: Real> Workspace<T> {
             let before = before.last().map_or(inputs, |a| a.first(layer.inputs * width));
             let here = here[0].first_mut(layer.outputs * width);
             let (weights, biases) = layer.of(theta);
-            for (z, &bias) in here.chunks_exact_mut(width).zip(biases) {
-                z.fill(bias);
-            }
-            T::accumulate_product(weights, before, here, layer.outputs, width, layer.inputs);
+            T::product(weights, before, here, layer.outputs, width, layer.inputs);
             let scratch = self.derivative.first_mut(here.len());
-            simd::activate(network.activation, here, scratch);
+            simd::activate(network.activation, biases, here, scratch);
         }
         let last = self.hidden.last().map_or(inputs, |a| a.first(layout.output.inputs * width));
         let (weights, biases) = layout.output.of(theta);

@@ -53,11 +53,17 @@ where
     }
 }
 
-/// z ← φ(z); `scratch` has room for as many numbers.
-pub(super) fn activate<T: Real>(activation: Activation, z: &mut [T], scratch: &mut [T]) {
+/// z ← φ(z + b), with a bias for every unit; `scratch` has room for as many numbers as z.
+pub(super) fn activate<T: Real>(
+    activation: Activation,
+    biases: &[T],
+    z: &mut [T],
+    scratch: &mut [T],
+) {
     match activation {
-        Activation::Relu => Arch::new().dispatch(Rectify(z)),
+        Activation::Relu => Arch::new().dispatch(Rectify { biases, z }),
         Activation::Tanh => {
+            Arch::new().dispatch(AddBiases { biases, z });
             // tanh z = ±(1 − e)/(1 + e) with e = exp(−2|z|): exact to rounding in absolute terms.
             let decay = &mut scratch[..z.len()];
             Arch::new().dispatch(TwiceMagnitude { z, out: decay });
@@ -67,15 +73,41 @@ pub(super) fn activate<T: Real>(activation: Activation, z: &mut [T], scratch: &m
     }
 }
 
-struct Rectify<'a, T>(&'a mut [T]);
+struct Rectify<'a, T> {
+    biases: &'a [T],
+    z: &'a mut [T],
+}
 
 impl<T: Real> WithSimd for Rectify<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        for z in T::registers_mut::<S>(self.0).0 {
-            *z = T::positive_part(simd, *z);
+        let width = self.z.len() / self.biases.len();
+        for (z, &bias) in self.z.chunks_exact_mut(width).zip(self.biases) {
+            let bias = T::splat(simd, bias);
+            for z in T::registers_mut::<S>(z).0 {
+                *z = T::positive_part(simd, T::plus(simd, *z, bias));
+            }
+        }
+    }
+}
+
+struct AddBiases<'a, T> {
+    biases: &'a [T],
+    z: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for AddBiases<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let width = self.z.len() / self.biases.len();
+        for (z, &bias) in self.z.chunks_exact_mut(width).zip(self.biases) {
+            for z in z {
+                *z += bias;
+            }
         }
     }
 }

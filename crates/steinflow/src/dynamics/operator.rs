@@ -47,6 +47,15 @@ struct Entry<T> {
     values: Values<T>,
 }
 
+/// A block `factor`·I of M.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Multiple<T> {
+    pub(crate) column: usize,
+    /// Whether it is part of A, or of C.
+    pub(crate) diffusion: bool,
+    pub(crate) factor: T,
+}
+
 /// M = A + C in one precision. See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct Operator<T> {
@@ -212,6 +221,22 @@ impl<T: Real> Operator<T> {
                 }
             }
         }
+    }
+
+    /// Row by row of `moving`, the blocks of M where all of them are constant multiples of I.
+    pub(crate) fn multiples(&self, moving: &[usize]) -> Option<Vec<Vec<Multiple<T>>>> {
+        let multiple = |entry: &Entry<T>| match (&entry.values, entry.orientation) {
+            (&Values::Scalar(a), orientation) => Some(Multiple {
+                column: entry.column,
+                diffusion: entry.diffusion,
+                factor: if orientation == Orientation::NegatedTranspose { -a } else { a },
+            }),
+            _ => None,
+        };
+        if self.width > 1 {
+            return None;
+        }
+        moving.iter().map(|&row| self.rows[row].iter().map(multiple).collect()).collect()
     }
 
     /// The blocks of u that M u reads for the blocks in `moving`, in order.

@@ -8,13 +8,15 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::dots::lower_products;
-use super::points::DIRECT_COORDINATES;
+use super::points::Factor;
 use super::rows_per_task;
-use super::simd::{squared_norm, squares_from_products, vectorised};
+use super::simd::{self, squared_norm, squares_from_products, vectorised};
 use crate::{MatRef, Matrix, Real};
 
 /// The most particles whose N×N distances are kept.
 const MOST_KEPT: usize = 256;
+/// Up to this many coordinates, squared distances are summed directly; above, they come from products.
+const DIRECT_COORDINATES: usize = 48;
 /// Rows of distances that one task computes.
 const ROWS_PER_TASK: usize = 16;
 /// Below this many products of numbers, other threads are not worth waking.
@@ -69,15 +71,15 @@ impl<T: Real> Cloud<T> {
         }
     }
 
-    /// Whether squared distances are worth keeping: they fit a processor's own cache, and are dear.
+    /// Whether squared distances are worth keeping: they fit a processor's own cache.
     pub(crate) fn keeps_squares(&self) -> bool {
-        self.centred.rows() <= MOST_KEPT && self.centred.cols() > DIRECT_COORDINATES
+        self.centred.rows() <= MOST_KEPT
     }
 
     /// Writes the squared distances over some blocks, N×N. The centred particles must be current.
     pub(crate) fn write_squares(&mut self, blocks: Range<usize>, out: &mut Matrix<T>) {
         let dim = self.centred.cols() / self.blocks.len();
-        out.as_mut_slice().fill(T::zero());
+        let first = blocks.start;
         for index in blocks {
             let block = &mut self.blocks[index];
             if block.squares_version != block.centred_version {
@@ -85,12 +87,25 @@ impl<T: Real> Cloud<T> {
                 squared_distances(self.centred.as_ref(), columns, &mut block.squares);
                 block.squares_version = block.centred_version;
             }
-            for (out, &square) in out.as_mut_slice().iter_mut().zip(block.squares.as_slice()) {
-                *out += square;
+            let (out, squares) = (out.as_mut_slice(), block.squares.as_slice());
+            if index == first {
+                out.copy_from_slice(squares);
+                continue;
             }
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (out, &square) in out.iter_mut().zip(squares) {
+                        *out += square;
+                    }
+                },
+            );
         }
     }
 }
+
+/// Running sums that stay in registers.
+const SUMS: usize = 64;
 
 /// Writes some columns of the particles minus their mean, which is taken in `f64`.
 fn centre<T: Real>(state: MatRef<'_, T>, columns: Range<usize>, centred: &mut Matrix<T>) {
@@ -99,17 +114,27 @@ fn centre<T: Real>(state: MatRef<'_, T>, columns: Range<usize>, centred: &mut Ma
     let some = rows_per_task(count);
     means.par_chunks_mut(some).enumerate().for_each(|(chunk, means)| {
         let first = columns.start + chunk * some;
-        let mut sums = vec![0.0; means.len()];
         vectorised(
             #[inline(always)]
             || {
-                for i in 0..count {
-                    for (sum, x) in sums.iter_mut().zip(&state.row(i)[first..]) {
-                        *sum += x.as_f64();
+                for (block, means) in means.chunks_mut(SUMS).enumerate() {
+                    let first = first + block * SUMS;
+                    let mut sums = [0.0; SUMS];
+                    for i in 0..count {
+                        let row = &state.row(i)[first..];
+                        if let Some(row) = row.first_chunk::<SUMS>() {
+                            for lane in 0..SUMS {
+                                sums[lane] += row[lane].as_f64();
+                            }
+                        } else {
+                            for (sum, x) in sums.iter_mut().zip(row) {
+                                *sum += x.as_f64();
+                            }
+                        }
                     }
-                }
-                for (mean, sum) in means.iter_mut().zip(&sums) {
-                    *mean = T::of(sum / count as f64);
+                    for (mean, sum) in means.iter_mut().zip(&sums) {
+                        *mean = T::of(sum / count as f64);
+                    }
                 }
             },
         );
@@ -128,7 +153,7 @@ fn centre<T: Real>(state: MatRef<'_, T>, columns: Range<usize>, centred: &mut Ma
     });
 }
 
-/// All squared distances over some columns: |x|² + |y|² − 2x·y, each pair once.
+/// All squared distances over some columns.
 fn squared_distances<T: Real>(
     points: MatRef<'_, T>,
     columns: Range<usize>,
@@ -138,6 +163,24 @@ fn squared_distances<T: Real>(
     if squares.rows() != count {
         *squares = Matrix::zeros(count, count);
     }
+    if columns.len() > DIRECT_COORDINATES {
+        return squares_by_products(points, columns, squares);
+    }
+    let factor = Factor::new(points, T::one()).of(columns);
+    let by_coordinate = factor.by_coordinate();
+    let others: Vec<&[T]> = by_coordinate.chunks_exact(count).collect();
+    for i in 0..count {
+        simd::squared_distances(factor.row(i), &others, count, squares.row_mut(i));
+    }
+}
+
+/// |x|² + |y|² − 2x·y, each pair once.
+fn squares_by_products<T: Real>(
+    points: MatRef<'_, T>,
+    columns: Range<usize>,
+    squares: &mut Matrix<T>,
+) {
+    let count = points.rows();
     let coordinates = |i: usize| &points.row(i)[columns.clone()];
     let norms: Vec<T> = (0..count).map(|i| squared_norm(coordinates(i))).collect();
     // Keeps the relative error of a squared distance below about 1e-5 in f32 and 1e-11 in f64; few
@@ -181,7 +224,7 @@ mod tests {
 
     #[test]
     fn squares_follow_the_versions_of_their_blocks() {
-        let (count, dim) = (37, 20);
+        let (count, dim) = (37, 60);
         let mut state = random_states(count, 2 * dim, 4);
         // Two particles that nearly coincide, far from the others.
         for j in 0..2 * dim {

@@ -1,6 +1,7 @@
 //! Products of small row-major tiles, single-threaded, so that their bits depend on nothing else.
 
 use faer::linalg::matmul::matmul;
+use faer::traits::ComplexField;
 use faer::{Accum, MatMut, MatRef, Par};
 
 /// The product of two row-major tiles.
@@ -29,6 +30,11 @@ pub trait Gemm: Sized {
     #[doc(hidden)]
     fn product(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
 
+    /// `out = a · b` for `a` of `m × k` and `b` of `k × n`, where `n` is large and strips of columns are
+    /// shared between threads.
+    #[doc(hidden)]
+    fn product_by_columns(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
+
     /// `out += a · b` for `a` of `m × k` and `b` of `k × n`.
     #[doc(hidden)]
     fn accumulate_product(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
@@ -47,6 +53,31 @@ pub trait Gemm: Sized {
     /// `out = aᵀ · b` for `a` of `k × m` and `b` of `k × n`.
     #[doc(hidden)]
     fn transposed_product(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize);
+
+    /// `out += aᵀ · b` for `a` of `k × m` and `b` of `k × n`.
+    #[doc(hidden)]
+    fn accumulate_transposed_product(
+        a: &[Self],
+        b: &[Self],
+        out: &mut [Self],
+        m: usize,
+        n: usize,
+        k: usize,
+    );
+}
+
+/// Columns of a strip that one thread computes.
+const STRIP: usize = 384;
+
+/// Cuts at multiples of [`STRIP`], wherever there are threads to spare.
+fn by_columns<T: ComplexField>(a: MatRef<'_, T>, b: MatRef<'_, T>, out: MatMut<'_, T>) {
+    let strips = out.ncols().div_ceil(STRIP);
+    if strips <= 1 {
+        return matmul(out, Accum::Replace, a, b, T::one_impl(), Par::Seq);
+    }
+    let at = strips / 2 * STRIP;
+    let ((left, right), (b_left, b_right)) = (out.split_at_col_mut(at), b.split_at_col(at));
+    rayon::join(|| by_columns(a, b_left, left), || by_columns(a, b_right, right));
 }
 
 macro_rules! gemm {
@@ -73,6 +104,15 @@ macro_rules! gemm {
                     MatRef::from_row_major_slice(b, k, n),
                     1.0,
                     Par::Seq,
+                );
+            }
+            fn product_by_columns(
+                a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
+            ) {
+                by_columns(
+                    MatRef::from_row_major_slice(a, m, k),
+                    MatRef::from_row_major_slice(b, k, n),
+                    MatMut::from_row_major_slice_mut(out, m, n),
                 );
             }
             fn accumulate_product(
@@ -105,6 +145,18 @@ macro_rules! gemm {
                 matmul(
                     MatMut::from_row_major_slice_mut(out, m, n),
                     Accum::Replace,
+                    MatRef::from_row_major_slice(a, k, m).transpose(),
+                    MatRef::from_row_major_slice(b, k, n),
+                    1.0,
+                    Par::Seq,
+                );
+            }
+            fn accumulate_transposed_product(
+                a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
+            ) {
+                matmul(
+                    MatMut::from_row_major_slice_mut(out, m, n),
+                    Accum::Add,
                     MatRef::from_row_major_slice(a, k, m).transpose(),
                     MatRef::from_row_major_slice(b, k, n),
                     1.0,

@@ -5,12 +5,15 @@
 //! slope is K itself.
 //!
 //! The N×N matrix is worked off in fixed tiles. A thread takes whole bands of rows and adds the
-//! tiles of a band from left to right, so the bits do not depend on how many threads there are.
+//! tiles of a band from left to right, so the bits do not depend on how many threads there are. Where K is
+//! all that is needed, few particles have it computed as a whole, and many by half (`symmetric`).
 
 use rayon::prelude::*;
 
 use super::points::{Distances, Factor, STRIP, windows};
+use super::rows_per_task;
 use super::simd::{add_products, squared_distances_to_rows, vectorised};
+use super::symmetric::symmetric_sums;
 use crate::kernel::Radial;
 use crate::{MatRef, Matrix, Real};
 
@@ -18,10 +21,18 @@ use crate::{MatRef, Matrix, Real};
 /// a matrix product, whose packing then pays.
 const NARROW_COLUMNS: usize = 8;
 
+/// Below this many products of numbers, other threads are not worth waking.
+const SERIAL_PRODUCTS: usize = 1 << 20;
+/// Rows that one task works on where K is known to fit a cache.
+const KNOWN_ROWS: usize = 48;
+
+/// Up to this many particles, the tiles of half of K would be too few to share out.
+const FEW: usize = 256;
+
 /// Rows of a tile, what one task works on: enough for a product to be fast, and few enough that the tasks
 /// of a few hundred particles can be shared out evenly.
 fn band_rows(count: usize) -> usize {
-    if (33..=256).contains(&count) {
+    if (33..=FEW).contains(&count) {
         16
     } else if count <= 32 {
         32
@@ -60,12 +71,28 @@ pub(crate) fn kernel_sums_into<T: Real>(
     slopes: &mut [Matrix<T>],
 ) {
     let count = sums.values.rows();
+    if sums.radial == Radial::SquaredExponential
+        && slopes.is_empty()
+        && let Some(squares) = sums.factors.iter().map(Factor::squares).collect::<Option<Vec<_>>>()
+    {
+        return sums_of_known(sums, &squares, values);
+    }
     let prepared = Prepared {
         factors: sums.factors.iter().map(Distances::new).collect(),
         values: Columns::new(sums.values),
         slopes: sums.slopes.iter().map(|rhs| Columns::new(rhs.as_ref())).collect(),
     };
     values.as_mut_slice().fill(T::zero());
+    if sums.radial == Radial::SquaredExponential
+        && slopes.is_empty()
+        && let Columns::Wide(rhs) = prepared.values
+        && count > FEW
+    {
+        let fill = |first, m, start, n, tile: &mut [T]| {
+            prepared.squared_exponential(sums, first, m, start, n, tile);
+        };
+        return symmetric_sums(fill, rhs, values.as_mut_slice());
+    }
     for slope in slopes.iter_mut() {
         slope.as_mut_slice().fill(T::zero());
     }
@@ -95,6 +122,40 @@ pub(crate) fn kernel_sums_into<T: Real>(
         // Waking a thread pool would cost more than a single band.
         [band] => band.sum(sums, &prepared),
         bands => bands.par_iter_mut().for_each(|band| band.sum(sums, &prepared)),
+    }
+}
+
+/// K·R for few particles whose squared distances are known: K fits a cache, and is computed once.
+fn sums_of_known<T: Real>(
+    sums: &KernelSums<'_, T>,
+    squares: &[MatRef<'_, T>],
+    out: &mut Matrix<T>,
+) {
+    let (count, width) = (sums.values.rows(), sums.values.cols());
+    let mut kernel = vec![T::zero(); count * count];
+    let rate = sums.factors[0].rate();
+    let rows = kernel.par_chunks_mut(count).enumerate().with_min_len(rows_per_task(count));
+    rows.for_each(|(i, row)| {
+        row.copy_from_slice(squares[0].row(i));
+        for (more, factor) in squares.iter().zip(sums.factors).skip(1) {
+            let weight = factor.rate() / rate;
+            for (square, &more) in row.iter_mut().zip(more.row(i)) {
+                *square += weight * more;
+            }
+        }
+        T::exp_of_negated(row, rate);
+    });
+    let (rhs, out) = (sums.values.as_slice(), out.as_mut_slice());
+    if count * count * width < SERIAL_PRODUCTS {
+        T::product(&kernel, rhs, out, count, width, count);
+    } else if width > count {
+        T::product_by_columns(&kernel, rhs, out, count, width, count);
+    } else {
+        let bands =
+            kernel.par_chunks(KNOWN_ROWS * count).zip(out.par_chunks_mut(KNOWN_ROWS * width));
+        bands.for_each(|(kernel, out)| {
+            T::product(kernel, rhs, out, kernel.len() / count, width, count);
+        });
     }
 }
 
@@ -136,6 +197,31 @@ struct Prepared<'a, T: Real> {
     factors: Vec<Distances<'a, T>>,
     values: Columns<'a, T>,
     slopes: Vec<Columns<'a, T>>,
+}
+
+impl<T: Real> Prepared<'_, T> {
+    /// A tile of exp(−q₁) exp(−q₂) … = exp(−(q₁ + q₂ + …)).
+    fn squared_exponential(
+        &self,
+        sums: &KernelSums<'_, T>,
+        first: usize,
+        rows: usize,
+        start: usize,
+        n: usize,
+        kernel: &mut [T],
+    ) {
+        let rate = sums.factors[0].rate();
+        self.factors[0].squares(first, rows, start, n, kernel);
+        for (distances, factor) in self.factors.iter().zip(sums.factors).skip(1) {
+            let mut more = vec![T::zero(); kernel.len()];
+            distances.squares(first, rows, start, n, &mut more);
+            let weight = factor.rate() / rate;
+            for (square, more) in kernel.iter_mut().zip(more) {
+                *square += weight * more;
+            }
+        }
+        T::exp_of_negated(kernel, rate);
+    }
 }
 
 /// A right-hand side, laid out for the way it is multiplied.
@@ -203,7 +289,7 @@ impl<T: Real> Band<'_, T> {
             let kernel = &mut kernel[..self.rows * n];
             match sums.radial {
                 Radial::SquaredExponential => {
-                    self.squared_exponential(sums, prepared, start, n, kernel);
+                    prepared.squared_exponential(sums, self.first, self.rows, start, n, kernel);
                 }
                 Radial::InverseMultiquadric => {
                     self.inverse_multiquadric(sums, prepared, start, n, kernel, &mut factors);
@@ -218,28 +304,6 @@ impl<T: Real> Band<'_, T> {
                 rhs.accumulate(slope, start, self.rows, n, self.slopes[g]);
             }
         }
-    }
-
-    /// exp(−q₁) exp(−q₂) … = exp(−(q₁ + q₂ + …)).
-    fn squared_exponential(
-        &self,
-        sums: &KernelSums<'_, T>,
-        prepared: &Prepared<'_, T>,
-        start: usize,
-        n: usize,
-        kernel: &mut [T],
-    ) {
-        let rate = sums.factors[0].rate();
-        prepared.factors[0].squares(self.first, self.rows, start, n, kernel);
-        for (distances, factor) in prepared.factors.iter().zip(sums.factors).skip(1) {
-            let mut more = vec![T::zero(); kernel.len()];
-            distances.squares(self.first, self.rows, start, n, &mut more);
-            let weight = factor.rate() / rate;
-            for (square, more) in kernel.iter_mut().zip(more) {
-                *square += weight * more;
-            }
-        }
-        T::exp_of_negated(kernel, rate);
     }
 
     /// k = Πᵍ tᵍ^½ and Sᵍ = k·tᵍ with tᵍ = 1/(1 + qᵍ).

@@ -38,6 +38,11 @@ impl<'a, T: Real> Factor<'a, T> {
         Self { squares: Some(squares), ..self }
     }
 
+    /// The squared distances, where they are known.
+    pub(super) fn squares(&self) -> Option<MatRef<'a, T>> {
+        self.squares
+    }
+
     /// 1/h.
     pub(crate) fn rate(&self) -> T {
         self.rate
@@ -61,6 +66,22 @@ impl<'a, T: Real> Factor<'a, T> {
     /// All particles, at the first coordinate looked at, and how far apart their rows begin.
     pub(crate) fn rows(&self) -> (&'a [T], usize) {
         (self.from(0), self.points.cols())
+    }
+
+    /// The particles, coordinate after coordinate.
+    pub(crate) fn by_coordinate(&self) -> Vec<T> {
+        let (count, coordinates) = (self.count(), self.coordinates);
+        let mut columns = vec![T::zero(); count * coordinates];
+        // A few particles at a time, so that what is written stays in the first cache.
+        for first in (0..count).step_by(16) {
+            let particles = first..count.min(first + 16);
+            for (j, column) in columns.chunks_exact_mut(count).enumerate() {
+                for i in particles.clone() {
+                    column[i] = self.row(i)[j];
+                }
+            }
+        }
+        columns
     }
 
     /// Particles from `i` on, at the first coordinate looked at; rows are `points.cols()` apart.
@@ -94,13 +115,7 @@ impl<'a, T: Real> Distances<'a, T> {
         } else {
             Cow::Owned((0..count).flat_map(|i| factor.row(i)).copied().collect())
         };
-        let mut by_coordinate = vec![T::zero(); count * coordinates];
-        for i in 0..count {
-            for (j, &x) in factor.row(i).iter().enumerate() {
-                by_coordinate[j * count + i] = x;
-            }
-        }
-        Self::Direct { rows, by_coordinate, coordinates }
+        Self::Direct { rows, by_coordinate: factor.by_coordinate(), coordinates }
     }
 
     /// Writes squared distances of particles `first..first + m` to `start..start + n`.

@@ -10,6 +10,9 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::Real;
 
+/// The widest register holds as many numbers.
+const LANES: usize = 16;
+
 /// a·b + c, fused where the instruction set has it; a software fused multiply-add would be slow.
 #[inline(always)]
 fn multiply_add<T: Real, S: Simd>(a: T, b: T, c: T) -> T {
@@ -38,14 +41,96 @@ impl<T: Real> WithSimd for SquaredDistances<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
-        for (x, tile) in self.x.chunks_exact(self.y.len()).zip(self.tile.chunks_exact_mut(self.n)) {
-            for (k, (&x, y)) in x.iter().zip(self.y).enumerate() {
-                for (square, &y) in tile.iter_mut().zip(*y) {
-                    let difference = x - y;
-                    let before = if k == 0 { T::zero() } else { *square };
-                    *square = multiply_add::<T, S>(difference, difference, before);
+        let Self { x, y, n, tile } = self;
+        for (x, tile) in x.chunks_exact(y.len()).zip(tile.chunks_exact_mut(n)) {
+            let mut start = 0;
+            while start + 4 * LANES <= n {
+                squares_of_block::<T, S, { 4 * LANES }>(x, y, start, tile);
+                start += 4 * LANES;
+            }
+            while start + LANES <= n {
+                squares_of_block::<T, S, LANES>(x, y, start, tile);
+                start += LANES;
+            }
+            if start < n && n >= LANES {
+                // The last block overlaps the one before it, and finds the same squares again.
+                squares_of_block::<T, S, LANES>(x, y, n - LANES, tile);
+            } else {
+                for start in start..n {
+                    squares_of_block::<T, S, 1>(x, y, start, tile);
                 }
             }
+        }
+    }
+}
+
+/// Squared distances to `B` neighbours, whose sums stay in registers while the coordinates pass by.
+#[inline(always)]
+fn squares_of_block<T: Real, S: Simd, const B: usize>(
+    x: &[T],
+    y: &[&[T]],
+    start: usize,
+    tile: &mut [T],
+) {
+    let mut sums = [T::zero(); B];
+    for (&x, y) in x.iter().zip(y) {
+        let y = &y[start..start + B];
+        for lane in 0..B {
+            let difference = x - y[lane];
+            sums[lane] = multiply_add::<T, S>(difference, difference, sums[lane]);
+        }
+    }
+    tile[start..start + B].copy_from_slice(&sums);
+}
+
+/// out[i] = |x − y|² for x = point `first + i` and y = point `second + i` of `count` points given coordinate
+/// by coordinate.
+pub(crate) fn squared_distances_of_pairs<T: Real>(
+    columns: &[T],
+    count: usize,
+    first: usize,
+    second: usize,
+    out: &mut [T],
+) {
+    Arch::new().dispatch(SquaredDistancesOfPairs { columns, count, first, second, out });
+}
+
+struct SquaredDistancesOfPairs<'a, T> {
+    columns: &'a [T],
+    count: usize,
+    first: usize,
+    second: usize,
+    out: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for SquaredDistancesOfPairs<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        // Sums that stay in registers while the coordinates pass by.
+        const BLOCK: usize = 64;
+        let Self { columns, count, first, second, out } = self;
+        for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+            let at = block * BLOCK;
+            let mut sums = [T::zero(); BLOCK];
+            for column in columns.chunks_exact(count) {
+                let (x, y) = (&column[first + at..], &column[second + at..]);
+                match (x.first_chunk::<BLOCK>(), y.first_chunk::<BLOCK>()) {
+                    (Some(x), Some(y)) => {
+                        for lane in 0..BLOCK {
+                            let difference = x[lane] - y[lane];
+                            sums[lane] = multiply_add::<T, S>(difference, difference, sums[lane]);
+                        }
+                    }
+                    _ => {
+                        for (sum, (&x, &y)) in sums.iter_mut().zip(x.iter().zip(y)) {
+                            *sum = multiply_add::<T, S>(x - y, x - y, *sum);
+                        }
+                    }
+                }
+            }
+            out.copy_from_slice(&sums[..out.len()]);
         }
     }
 }
@@ -94,7 +179,6 @@ impl<T: Real> WithSimd for SquaredDistancesToRows<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
-        const LANES: usize = 16;
         let (x_heads, x_tail) = self.x.as_chunks::<LANES>();
         for (row, out) in self.rows.chunks(self.stride).zip(self.out) {
             let (heads, tail) = row[..self.x.len()].as_chunks::<LANES>();
@@ -119,7 +203,7 @@ impl<T: Real> WithSimd for SquaredDistancesToRows<'_, T> {
 
 /// Σ x², in `f64`, by running sums that fill several registers.
 pub(crate) fn sum_of_squares<T: Real>(values: &[T]) -> f64 {
-    const LANES: usize = 64;
+    const LANES: usize = 32;
     vectorised(
         #[inline(always)]
         || {

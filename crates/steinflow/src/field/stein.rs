@@ -16,7 +16,7 @@
 use rayon::prelude::*;
 
 use super::{Field, at_least_two, gather};
-use crate::dynamics::{Evaluated, Terms};
+use crate::dynamics::{Evaluated, Multiple, Operator, Terms};
 use crate::engine::{KernelSums, kernel_sums, rows_per_task, vectorised};
 use crate::kernel::{Kernel, Radial, Resolved};
 use crate::{Matrix, Real, Result};
@@ -54,12 +54,21 @@ impl<T: Real> Field<T> for Stein {
         velocity: &mut Matrix<T>,
     ) -> Result<()> {
         let resolved = self.kernel.resolve(at);
-        match self.kernel.radial {
-            Radial::SquaredExponential => self.one_slope(at, moving, &resolved, velocity),
-            Radial::InverseMultiquadric => self.slope_per_factor(at, moving, &resolved, velocity),
+        match (self.kernel.radial, at.operator.multiples(moving)) {
+            (Radial::SquaredExponential, Some(multiples)) => {
+                self.constant_multiples(at, &multiples, &resolved, velocity);
+            }
+            (Radial::SquaredExponential, None) => self.one_slope(at, moving, &resolved, velocity),
+            (Radial::InverseMultiquadric, _) => {
+                self.slope_per_factor(at, moving, &resolved, velocity)
+            }
         }
         self.bandwidths.clone_from(&resolved.bandwidths);
         Ok(())
+    }
+
+    fn reads_drift(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
+        self.kernel.radial != Radial::SquaredExponential || operator.multiples(moving).is_none()
     }
 
     fn bandwidths(&self) -> &[f64] {
@@ -68,6 +77,86 @@ impl<T: Real> Field<T> for Stein {
 }
 
 impl Stein {
+    /// As below for blocks a·I of a constant M, where f = M g with g = ∇log π(z):
+    /// N vᵢ = Σ a (Σⱼ kᵢⱼ (gⱼ − Yⱼ) + Σⱼ kᵢⱼ Yᵢ), the outer sum over the blocks of a row of M.
+    fn constant_multiples<T: Real>(
+        &self,
+        at: &Evaluated<'_, T>,
+        multiples: &[Vec<Multiple<T>>],
+        resolved: &Resolved<'_, T>,
+        velocity: &mut Matrix<T>,
+    ) {
+        let (count, dim) = (at.state.rows(), at.operator.dim());
+        let moved = multiples.len() * dim;
+        let (points, rates) = (resolved.centred(), &resolved.slope_rates);
+        let columns = |multiple: &Multiple<T>| multiple.column * dim..(multiple.column + 1) * dim;
+        let rate = |multiple: &Multiple<T>| {
+            let repels = self.repulsion == Terms::All || multiple.diffusion;
+            if repels { rates[multiple.column] } else { T::zero() }
+        };
+
+        let mut rhs = at.scratch.matrix(count, moved + 1);
+        let rows = rhs.as_mut_slice().par_chunks_mut(moved + 1).enumerate();
+        rows.with_min_len(rows_per_task(moved)).for_each(|(j, row)| {
+            row[moved] = T::one();
+            for (row_of_m, force) in multiples.iter().zip(row.chunks_exact_mut(dim)) {
+                for (place, multiple) in row_of_m.iter().enumerate() {
+                    let g = &at.gradient.row(j)[columns(multiple)];
+                    let x = &points.row(j)[columns(multiple)];
+                    let (factor, rate) = (multiple.factor, rate(multiple));
+                    vectorised(
+                        #[inline(always)]
+                        || {
+                            if place == 0 {
+                                for ((force, &g), &x) in force.iter_mut().zip(g).zip(x) {
+                                    *force = factor * (g - rate * x);
+                                }
+                            } else {
+                                for ((force, &g), &x) in force.iter_mut().zip(g).zip(x) {
+                                    *force += factor * (g - rate * x);
+                                }
+                            }
+                        },
+                    );
+                }
+                if row_of_m.is_empty() {
+                    force.fill(T::zero());
+                }
+            }
+        });
+        let mut sums = at.scratch.matrix(count, moved + 1);
+        resolved.sums(rhs.as_ref(), &mut sums);
+        let share = T::of(1.0 / count as f64);
+        let rows = velocity.as_mut_slice().par_chunks_mut(moved).enumerate();
+        rows.with_min_len(rows_per_task(moved)).for_each(|(i, out)| {
+            let total = share * sums.row(i)[moved];
+            let blocks = out.chunks_exact_mut(dim).zip(sums.row(i).chunks_exact(dim));
+            for (row_of_m, (out, force)) in multiples.iter().zip(blocks) {
+                for (place, multiple) in row_of_m.iter().enumerate() {
+                    let x = &points.row(i)[columns(multiple)];
+                    let weight = total * multiple.factor * rate(multiple);
+                    vectorised(
+                        #[inline(always)]
+                        || {
+                            if place == 0 {
+                                for ((out, &force), &x) in out.iter_mut().zip(force).zip(x) {
+                                    *out = share * force + weight * x;
+                                }
+                            } else {
+                                for (out, &x) in out.iter_mut().zip(x) {
+                                    *out += weight * x;
+                                }
+                            }
+                        },
+                    );
+                }
+                if row_of_m.is_empty() {
+                    out.fill(T::zero());
+                }
+            }
+        });
+    }
+
     /// Every slope is k itself, so drift and repulsion share one right-hand side:
     /// N vᵢ = Σⱼ kᵢⱼ (f(zⱼ) − M(cⱼ)Yⱼ) + M(Σⱼ kᵢⱼ cⱼ) Yᵢ.
     fn one_slope<T: Real>(

@@ -19,16 +19,13 @@
 use rayon::prelude::*;
 
 use super::select::at_ranks;
-use crate::engine::{Factor, squared_distances_to_rows};
+use crate::engine::{Factor, rows_per_task, squared_distances_of_pairs, squared_distances_to_rows};
 use crate::{Error, MatRef, Real, Result};
 
 /// The largest number of pairs whose median is exact: N ≤ 256.
 pub const EXACT_PAIRS: usize = 256 * 255 / 2;
 /// How many pairs a larger set of particles is judged by.
 pub const SAMPLED_PAIRS: usize = 1 << 15;
-
-/// Up to this many differences, waking the threads costs more than it saves.
-const SERIAL_WORK: usize = 1 << 16;
 
 /// How the bandwidth is chosen. See the module's documentation.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -90,7 +87,7 @@ impl Bandwidth {
             return 1.0;
         }
         let mut squares = match known {
-            Some(known) => (1..n).flat_map(|i| &known.row(i)[..i]).copied().collect(),
+            Some(known) => lower_triangle(known),
             None => squared_distances(points),
         };
         let log_n = (n as f64).ln();
@@ -104,6 +101,16 @@ impl Bandwidth {
         let square = if square > 0.0 { square } else { mean(&squares) };
         if square > 0.0 { square / divisor } else { 1.0 }
     }
+}
+
+/// The entries below the diagonal.
+fn lower_triangle<T: Real>(matrix: MatRef<'_, T>) -> Vec<T> {
+    let n = matrix.rows();
+    let mut entries = Vec::with_capacity(n * (n - 1) / 2);
+    for i in 1..n {
+        entries.extend_from_slice(&matrix.row(i)[..i]);
+    }
+    entries
 }
 
 /// The median distance; with `diagonal` = N > 0, over the N×N matrix with its zero diagonal.
@@ -147,22 +154,13 @@ fn squared_distances<T: Real>(points: &Factor<'_, T>) -> Vec<T> {
     let pairs = n * (n - 1) / 2;
     if pairs <= EXACT_PAIRS {
         let mut squares = vec![T::zero(); pairs];
-        // Row i of the lower triangle holds the distances to particles 0 … i − 1.
-        let mut rows = Vec::with_capacity(n - 1);
+        let (others, stride) = points.rows();
         let mut rest = squares.as_mut_slice();
         for i in 1..n {
-            let (row, others) = rest.split_at_mut(i);
-            rows.push((i, row));
-            rest = others;
-        }
-        let fill = |(i, row): (usize, &mut [T])| {
-            let (others, stride) = points.rows();
+            // Row i of the lower triangle: the distances to particles 0 … i − 1.
+            let (row, next) = rest.split_at_mut(i);
             squared_distances_to_rows(points.row(i), others, stride, row);
-        };
-        if pairs * d < SERIAL_WORK {
-            rows.into_iter().for_each(fill);
-        } else {
-            rows.into_par_iter().with_min_len(8).for_each(fill);
+            rest = next;
         }
         return squares;
     }
@@ -171,16 +169,26 @@ fn squared_distances<T: Real>(points: &Factor<'_, T>) -> Vec<T> {
     let (stride, shifts) = (n.div_ceil(SAMPLED_PAIRS), SAMPLED_PAIRS.div_ceil(n));
     let firsts = n.div_ceil(stride);
     let mut squares = vec![T::zero(); firsts * shifts];
+    if shifts > 1 && d <= BY_COORDINATE {
+        let columns = points.by_coordinate();
+        let rounds = squares.par_chunks_mut(n).enumerate().with_min_len(rows_per_task(n * d));
+        rounds.for_each(|(number, squares)| {
+            let shift = nth_shift(number, n);
+            let (ahead, around) = squares.split_at_mut(n - shift);
+            squared_distances_of_pairs(&columns, n, 0, shift, ahead);
+            squared_distances_of_pairs(&columns, n, n - shift, 0, around);
+        });
+        return squares;
+    }
     squares.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, squares)| {
         for (at, square) in squares.iter_mut().enumerate() {
             let pair = chunk * CHUNK + at;
             let i = pair % firsts * stride;
             // With one shift for all, every pair would miss the same neighbours.
-            let shift = if shifts == 1 { pair } else { pair / firsts };
-            let j = (i + 1 + (scrambled(shift as u64) % (n as u64 - 1)) as usize) % n;
+            let shift = nth_shift(if shifts == 1 { pair } else { pair / firsts }, n);
             squared_distances_to_rows(
                 points.row(i),
-                points.row(j),
+                points.row((i + shift) % n),
                 d,
                 std::slice::from_mut(square),
             );
@@ -192,12 +200,17 @@ fn squared_distances<T: Real>(points: &Factor<'_, T>) -> Vec<T> {
 /// Pairs that one task looks at.
 const CHUNK: usize = 1 << 12;
 
-/// A fixed pseudo-random number for every count (the finaliser of SplitMix64).
-fn scrambled(count: u64) -> u64 {
-    let mut x = count.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+/// Up to this many coordinates, many sampled pairs are looked at side by side; with more, a pair alone is
+/// work enough.
+const BY_COORDINATE: usize = 64;
+
+/// A fixed pseudo-random shift from 1 to n − 1 for every number (by the finaliser of SplitMix64).
+fn nth_shift(number: usize, n: usize) -> usize {
+    let mut x = (number as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    x ^= x >> 31;
+    1 + (x % (n as u64 - 1)) as usize
 }
 
 #[cfg(test)]
