@@ -48,6 +48,8 @@ pub fn judge<T: Real>(
 #[derive(Clone, Debug, Serialize)]
 pub struct VerdictRecord {
     verdict: &'static str,
+    #[serde(skip)]
+    title: &'static str,
     headline: String,
     evidence: Vec<EvidenceRecord>,
     advice: Vec<String>,
@@ -73,6 +75,7 @@ impl From<Diagnosis> for VerdictRecord {
         });
         Self {
             verdict: diagnosis.verdict.name(),
+            title: diagnosis.verdict.title(),
             headline: diagnosis.headline,
             evidence: evidence.collect(),
             advice: diagnosis.advice,
@@ -90,7 +93,7 @@ impl VerdictRecord {
 
     /// What a run ends with: the verdict, the tests that it failed, and what to try next.
     pub fn print_short(&self, out: &mut impl Write) -> Result<()> {
-        writeln!(out, "\n{}", self.headline)?;
+        writeln!(out, "\n{}: {}", self.title, self.headline)?;
         for evidence in self.evidence.iter().filter(|evidence| evidence.passed == Some(false)) {
             let EvidenceRecord { name, value, expected, .. } = evidence;
             writeln!(out, "  {name}: {}, expected {expected}", short(*value))?;
@@ -103,7 +106,7 @@ impl VerdictRecord {
 
     /// All of it.
     pub fn print(&self, out: &mut impl Write) -> Result<()> {
-        writeln!(out, "{}\n", self.headline)?;
+        writeln!(out, "{}: {}\n", self.title, self.headline)?;
         let rows = self.evidence.iter().map(|evidence| {
             let mark = match evidence.passed {
                 Some(true) => "passed",

@@ -59,6 +59,17 @@ impl Verdict {
     pub const ALL: [Self; 5] =
         [Self::Trust, Self::MeansOnly, Self::NotConverged, Self::Collapsed, Self::Diverged];
 
+    /// What it says, in a few words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Trust => "Trust",
+            Self::MeansOnly => "Trust the means only",
+            Self::NotConverged => "Not converged",
+            Self::Collapsed => "Collapsed",
+            Self::Diverged => "Diverged",
+        }
+    }
+
     /// The word for it in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -91,7 +102,7 @@ pub struct Evidence {
 pub struct Diagnosis {
     /// Whether the particles can be believed.
     pub verdict: Verdict,
-    /// The verdict in a sentence.
+    /// The reason for it, in a sentence.
     pub headline: String,
     /// What it rests on.
     pub evidence: Vec<Evidence>,
@@ -149,7 +160,7 @@ impl<T: Real> Subject<'_, T> {
     pub fn diagnose(&self) -> Result<Diagnosis> {
         let finite = |matrix: MatRef<'_, T>| matrix.as_slice().iter().all(|x| x.is_finite());
         if !finite(self.theta) || !finite(self.score) || !finite(self.state) {
-            return Ok(diverged("there are particles or scores that are not finite", Vec::new()));
+            return Ok(diverged("particles or their scores are not finite", Vec::new()));
         }
         let mut found = Findings::default();
         self.look_at_the_course(&mut found);
@@ -182,7 +193,7 @@ impl<T: Real> Subject<'_, T> {
         (self.theta.rows() as f64 / self.effective).max(1.0).sqrt()
     }
 
-    /// The mean log density of the last tenth of the run against that at its middle.
+    /// The mean log density of the last tenth of the run against that at two thirds of it.
     fn look_at_the_course(&self, found: &mut Findings) {
         let rows = self.history.len();
         // The log density of exact draws from a Gaussian has this standard deviation.
@@ -203,10 +214,10 @@ impl<T: Real> Subject<'_, T> {
             let square = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0);
             (mean, square / count)
         };
-        let (middle, late) = (window(rows / 2, rows * 6 / 10), window(rows * 9 / 10, rows));
-        let change = (late.0 - middle.0) / unit;
+        let (before, late) = (window(rows * 13 / 20, rows * 3 / 4), window(rows * 9 / 10, rows));
+        let change = (late.0 - before.0) / unit;
         // Rows that follow one another are alike: their errors count twice.
-        let noise = 2.0 * (middle.1 + late.1).sqrt() / unit;
+        let noise = 2.0 * (before.1 + late.1).sqrt() / unit;
         // The mean of independent particles is itself uncertain, for as long as they remember.
         let own = if self.is_even { 0.0 } else { 3.5 * (2.0 / self.state.rows() as f64).sqrt() };
         let bound = (4.0 * noise).max(NEGLIGIBLE_DRIFT).max(own);
@@ -216,7 +227,7 @@ impl<T: Real> Subject<'_, T> {
             value: change,
             expected: within(-bound, bound),
             passed: Some(!found.is_moving),
-            meaning: "change of the mean log density from the middle of the run to its end, in \
+            meaning: "change of the mean log density over the last third of the run, in \
                       standard deviations of a Gaussian's",
         });
     }
@@ -435,49 +446,49 @@ impl<T: Real> Subject<'_, T> {
     fn conclude(&self, found: Findings) -> Diagnosis {
         if found.has_fallen && found.is_wide {
             return diverged(
-                "the log density has fallen far, and the particles are wide",
+                "log density has fallen far, and the particles are wide",
                 found.evidence,
             );
         }
         let percent = |share: f64| format!("{:.0} %", 100.0 * share.max(0.0));
         let (verdict, headline) = if found.misses_a_mode {
-            let headline = "Not converged: there is a mode without particles.".to_owned();
+            let headline = "There is a mode without particles.".to_owned();
             (Verdict::NotConverged, headline)
         } else if found.weighs_modes_wrongly {
-            let headline = "Not converged: the modes do not have the particles that they weigh.";
+            let headline = "The modes do not have the particles that they weigh.";
             (Verdict::NotConverged, headline.to_owned())
         } else if found.is_shifted || found.is_moving {
             let why = match (found.is_shifted, found.is_moving) {
-                (true, true) => "the particles are still moving, and their means are off",
-                (true, false) => "the means are not where the score is zero on average",
-                _ => "the particles are still moving",
+                (true, true) => "particles are still moving, and their means are off",
+                (true, false) => "means are not where the score is zero on average",
+                _ => "particles are still moving",
             };
-            (Verdict::NotConverged, format!("Not converged: {why}."))
+            (Verdict::NotConverged, format!("The {why}."))
         } else if found.is_narrow {
             let left = percent(found.narrowest);
             let headline = format!(
-                "Collapsed: the particles have {left} of the target's variance where they are \
+                "The particles have {left} of the target's variance where they are \
                  narrowest. Means may be used, spreads and intervals not."
             );
             (Verdict::Collapsed, headline)
         } else if found.is_wide || found.is_uneven || found.is_misshapen || found.has_wrong_momenta
         {
             let why = if found.is_wide {
-                "the particles are wider than the target"
+                "particles are wider than the target"
             } else if found.is_uneven {
-                "the particles are too narrow along some directions, or too wide along others"
+                "particles are too narrow along some directions, or too wide along others"
             } else if found.is_misshapen {
-                "the particles do not have the target's shape"
+                "particles do not have the target's shape"
             } else {
-                "the auxiliary variables do not have the variance that they must have"
+                "auxiliary variables do not have the variance that they must have"
             };
-            (Verdict::MeansOnly, format!("Trust the means only: {why}."))
+            (Verdict::MeansOnly, format!("The {why}."))
         } else if found.cannot_tell {
-            let headline = "Trust the means only: so few particles of this target's tails cannot tell \
+            let headline = "So few particles of this target's tails cannot tell \
                             whether the spread is right.";
             (Verdict::MeansOnly, headline.to_owned())
         } else {
-            let headline = "Trust: where there are particles, their means and spreads are as good as \
+            let headline = "Where there are particles, their means and spreads are as good as \
                             those of exact draws. Modes without particles cannot be seen from here.";
             (Verdict::Trust, headline.to_owned())
         };
@@ -548,7 +559,7 @@ impl<T: Real> Subject<'_, T> {
 fn diverged(why: &str, evidence: Vec<Evidence>) -> Diagnosis {
     Diagnosis {
         verdict: Verdict::Diverged,
-        headline: format!("Diverged: {why}."),
+        headline: format!("The {why}."),
         evidence,
         advice: vec![
             "take steps a tenth as large".to_owned(),
