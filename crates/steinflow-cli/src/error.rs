@@ -50,6 +50,14 @@ pub enum Error {
          from step {step} with these", run.display(), changes.join("\n  ")
     )]
     Changed { run: PathBuf, step: u64, changes: Vec<String> },
+    #[error("there is nothing to tune: {why}; {remedy}")]
+    NothingToTune { why: String, remedy: &'static str },
+    /// A search in which no candidate was left.
+    #[error(
+        "all {count} pilot runs diverged, down to the shortest step: start closer to the mode \
+         (--start-mean, --start-sd), standardise the target, or take --precondition rms"
+    )]
+    AllDiverged { count: usize },
     #[error("cannot start {count} threads: {message}")]
     Threads { count: usize, message: String },
     #[error("cannot write to the terminal: {0}")]
@@ -79,8 +87,9 @@ impl Error {
             | Self::Unfinished { .. }
             | Self::NothingToResume { .. }
             | Self::Changed { .. }
+            | Self::NothingToTune { .. }
             | Self::Threads { .. } => true,
-            Self::RunDamaged { .. } | Self::Terminal(_) => false,
+            Self::AllDiverged { .. } | Self::RunDamaged { .. } | Self::Terminal(_) => false,
         }
     }
 }

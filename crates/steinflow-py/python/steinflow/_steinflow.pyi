@@ -22,6 +22,7 @@ class BuiltIn:
         target: str | None = None,
         prior_sd: float | None = None,
         noise_sd: float | None = None,
+        condition: float | None = None,
     ) -> BuiltIn: ...
     @property
     def name(self) -> str: ...
