@@ -127,6 +127,8 @@ pub enum Experiment {
     Traces(ToyArguments),
     /// SGRHMC-Stein at four moments, and an animation.
     Evolution(ToyArguments),
+    /// What `steinflow tune` finds and costs, against a dense grid at full length.
+    Tune(CommonArguments),
     /// Bayesian neural networks on the UCI regression sets, the paper's tables beside ours.
     Uci(UciArguments),
 }

@@ -50,8 +50,6 @@ pub enum Error {
          from step {step} with these", run.display(), changes.join("\n  ")
     )]
     Changed { run: PathBuf, step: u64, changes: Vec<String> },
-    #[error("there is nothing to tune: {why}; {remedy}")]
-    NothingToTune { why: String, remedy: &'static str },
     /// A search in which no candidate was left.
     #[error(
         "all {count} pilot runs diverged, down to the shortest step: start closer to the mode \
@@ -87,7 +85,6 @@ impl Error {
             | Self::Unfinished { .. }
             | Self::NothingToResume { .. }
             | Self::Changed { .. }
-            | Self::NothingToTune { .. }
             | Self::Threads { .. } => true,
             Self::AllDiverged { .. } | Self::RunDamaged { .. } | Self::Terminal(_) => false,
         }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::ProgressBar;
-use steinflow::Error as LibraryError;
-use steinflow::tune::{Rung, Search, rungs, steps_of};
+use steinflow::Matrix;
+use steinflow::tune::{Choice, Rung, Search, SteinJudge, rungs_within, steps_of};
 use steinflow_io::RunFolder;
 use steinflow_models::{Model, NETWORK};
 
@@ -23,8 +23,9 @@ use crate::sample::{free_folder, start_threads};
 use crate::settings::Settings;
 use crate::signals::on_signal;
 
-pub use candidates::Choice;
 pub use pilots::Judge;
+
+use pilots::Competition;
 
 /// Learning rates in every factor of ten.
 const RATES_PER_DECADE: u32 = 2;
@@ -92,9 +93,17 @@ pub struct Tuned {
     pub best: usize,
     /// Steps that the pilot runs have taken in all.
     pub steps: u64,
+    /// What pilots were judged by, if by discrepancy.
+    stein: Option<SteinJudge>,
 }
 
 impl Tuned {
+    /// The discrepancy of particles as the pilots' was measured; none for another judge.
+    pub fn discrepancy(&self, model: &dyn Model<f64>, theta: &Matrix<f64>) -> Result<Option<f64>> {
+        let judged = self.stein.as_ref().map(|stein| stein.discrepancy(model, theta));
+        Ok(judged.transpose()?)
+    }
+
     /// The winner's settings in words.
     pub fn winner(&self) -> String {
         self.choices[self.best].to_string()
@@ -117,24 +126,21 @@ impl Task {
         let base = Config::resolve_on(settings.clone(), &*model)?;
         let judge = Judge::named(search.judge.as_deref(), base.model == NETWORK)?;
         let choices = candidates::all(&settings, &base, &*model, rates_per_decade)?;
-        let steps: u64 = base.phase.iter().map(|phase| phase.steps).sum();
-        if steps == 0 {
-            let remedy = "runs without a step cannot be compared; give 1 or more";
-            return Err(LibraryError::setting("steps", 0, remedy).into());
-        }
-        let rungs = schedule(choices.len(), steps, search)?;
+        let steps = base.phase.iter().map(|phase| phase.steps).sum();
+        let count = search.rungs.unwrap_or(DEFAULT_RUNGS);
+        let rungs = rungs_within(choices.len(), steps, count, search.budget_steps)?;
         Ok(Self { settings, model, base, judge, choices, rungs })
     }
 
     /// The complete settings of a candidate, as the user would have given them.
     pub fn settings_of(&self, choice: Choice) -> Settings {
-        choice.apply(&self.settings, &self.base)
+        candidates::apply(choice, &self.settings, &self.base)
     }
 
     /// Makes the search.
     pub fn run(self, bar: &ProgressBar) -> Result<Tuned> {
         bar.set_length(steps_of(self.choices.len(), &self.rungs));
-        let (search, steps) = pilots::search(&self, bar)?;
+        let Competition { search, steps, stein } = pilots::search(&self, bar)?;
         let count = self.choices.len();
         let best = search.best().ok_or(Error::AllDiverged { count })?;
         let mut settings = self.settings_of(self.choices[best]);
@@ -144,7 +150,7 @@ impl Task {
         }
         let config = Config::resolve_on(settings, &*self.model)?;
         let Self { choices, judge, rungs, .. } = self;
-        Ok(Tuned { config, choices, judge, rungs, search, best, steps })
+        Ok(Tuned { config, choices, judge, rungs, search, best, steps, stein })
     }
 
     /// Makes the search, and the folder that tells of it.
@@ -165,35 +171,6 @@ impl Task {
         folder.commit()?;
         Ok(tuned)
     }
-}
-
-/// The rounds: the last is the whole run, unless that takes more steps than there are.
-fn schedule(candidates: usize, steps: u64, search: &SearchArguments) -> Result<Vec<Rung>> {
-    let count = search.rungs.unwrap_or(DEFAULT_RUNGS);
-    if !(1..=16).contains(&count) {
-        return Err(LibraryError::setting("rungs", count, "give a number from 1 to 16").into());
-    }
-    let whole = rungs(candidates, steps, count);
-    let Some(budget) = search.budget_steps else { return Ok(whole) };
-    let (mut least, mut most) = (0, steps);
-    // The longest last round that is paid for.
-    while least < most {
-        let middle = least + (most - least).div_ceil(2);
-        let affordable = steps_of(candidates, &rungs(candidates, middle, count)) <= budget;
-        (least, most) = if affordable { (middle, most) } else { (least, middle - 1) };
-    }
-    let shortened = rungs(candidates, least, count);
-    if least == 0 || shortened.len() < whole.len() {
-        let shortest = 4u64.saturating_pow(u32::try_from(whole.len()).unwrap_or(count) - 1);
-        let needed = steps_of(candidates, &rungs(candidates, shortest, count));
-        let remedy = format!(
-            "{candidates} candidates in {} rounds need {needed} or more; give more, or set some of what \
-             is searched yourself",
-            whole.len()
-        );
-        return Err(LibraryError::setting("budget-steps", budget, remedy).into());
-    }
-    Ok(shortened)
 }
 
 /// While pilots run, a signal ends everything at once: there is nothing yet to keep.

@@ -12,13 +12,16 @@
 //! | μ of the thermostat, γ of third-order dynamics | [`COUPLINGS`] |
 //!
 //! [`successive_halving`] lets all of them run a little, the better ones longer, and the best to the
-//! end. Runs that are still in go on from where they were ([`Sampler::resume_from`]
-//! (crate::Sampler::resume_from)), so no step is taken twice. [`SteinJudge`] compares particles.
+//! end. Runs that are still in go on from where they were, by
+//! [`Sampler::resume_from`](crate::Sampler::resume_from), so no step is taken twice. [`SteinJudge`]
+//! compares particles.
 
+mod choice;
 mod halving;
 mod judge;
 
-pub use halving::{Fate, Rung, Search, Trial, rungs, steps_of, successive_halving};
+pub use choice::{Choice, Open, choices};
+pub use halving::{Fate, Rung, Search, Trial, rungs, rungs_within, steps_of, successive_halving};
 pub use judge::SteinJudge;
 
 /// α, as in the paper.

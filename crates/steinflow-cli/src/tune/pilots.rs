@@ -57,43 +57,54 @@ impl Judge {
     }
 }
 
-/// Makes the search of a task; returns it and the steps that were taken.
-pub fn search(task: &Task, bar: &ProgressBar) -> Result<(Search, u64)> {
+/// A search that was made.
+pub struct Competition {
+    pub search: Search,
+    /// Steps that were taken in all.
+    pub steps: u64,
+    /// What pilots were judged by, if by discrepancy.
+    pub stein: Option<SteinJudge>,
+}
+
+/// Makes the search of a task.
+pub fn search(task: &Task, bar: &ProgressBar) -> Result<Competition> {
     if task.base.is_f32()? { search_in::<f32>(task, bar) } else { search_in::<f64>(task, bar) }
 }
 
-fn search_in<T: Real>(task: &Task, bar: &ProgressBar) -> Result<(Search, u64)> {
+fn search_in<T: Real>(task: &Task, bar: &ProgressBar) -> Result<Competition> {
     let spec = task.base.model_spec()?;
     memory::check::<T>(&task.base, task.model.dim(), task.choices.len())?;
     match task.judge {
         Judge::Discrepancy => {
             let model = steinflow_models::build::<T>(&spec)?;
             let pilots = Pilots::new(task, &*model, &*task.model, bar)?;
-            let mut judge = None;
-            pilots.compete(|runs| {
+            let mut stein = None;
+            let (search, steps) = pilots.compete(|runs| {
                 let of_run = |run: &Outcome<T>| (run.theta(), run.log_density.clone());
                 let pool: Vec<_> = runs.iter().map(|(_, run)| of_run(run)).collect();
-                let judge = judge.get_or_insert_with(|| {
+                let stein = stein.get_or_insert_with(|| {
                     let pool = pool.iter().map(|(theta, density)| (theta, &density[..]));
                     SteinJudge::of_pool(model.dim(), pool)
                 });
-                let score = |theta| Ok(judge.discrepancy(&*model, theta)?);
+                let score = |theta| Ok(stein.discrepancy(&*model, theta)?);
                 pool.iter().map(|(theta, _)| score(theta)).collect()
-            })
+            })?;
+            Ok(Competition { search, steps, stein })
         }
         Judge::Likelihood => {
             let seed = task.base.seed;
             let fit = NetworkFit::<T>::for_validation(&spec, VALIDATION_FRACTION, seed)?;
             let wide = NetworkFit::<f64>::for_validation(&spec, VALIDATION_FRACTION, seed)?;
             let pilots = Pilots::new(task, &fit.network, &wide.network, bar)?;
-            pilots.compete(|runs| {
+            let (search, steps) = pilots.compete(|runs| {
                 let score = |run: &Outcome<T>| {
                     // Particles that predict nothing finite have lost.
                     let scores = Scores::of_test_rows(&fit, run.theta().as_ref()).ok().flatten();
                     scores.map_or(f64::NAN, |scores| -scores.log_likelihood)
                 };
                 Ok(runs.iter().map(|(_, run)| score(run)).collect())
-            })
+            })?;
+            Ok(Competition { search, steps, stein: None })
         }
     }
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use serde_json::json;
 use steinflow::Matrix;
-use steinflow::tune::{Fate, Trial};
+use steinflow::tune::{Choice, Fate, Trial};
 use steinflow_io::plot::{Figure, Key, Layer, Mark, Panel, Panels};
 
-use super::{Choice, Judge, Tuned};
+use super::{Judge, Tuned};
 use crate::error::Result;
 use crate::summary::{short, table};
 
@@ -106,9 +106,13 @@ pub fn print(tuned: &Tuned, folder: &Path, as_json: bool) -> Result<()> {
 }
 
 fn summary(tuned: &Tuned) -> serde_json::Value {
+    let values = |candidate: usize| -> serde_json::Map<String, serde_json::Value> {
+        let values = tuned.choices[candidate].values();
+        values.map(|(name, value)| (name.to_owned(), value.into())).collect()
+    };
     let trial = |trial: &Trial| {
         json!({
-            "candidate": tuned.choices[trial.candidate],
+            "candidate": values(trial.candidate),
             "round": trial.rung + 1,
             "steps": trial.steps,
             "score": trial.score,
@@ -120,7 +124,7 @@ fn summary(tuned: &Tuned) -> serde_json::Value {
         "model": tuned.config.model,
         "method": tuned.config.method,
         "judge": tuned.judge.title(),
-        "best": tuned.choices[tuned.best],
+        "best": values(tuned.best),
         "pilot_steps": tuned.steps,
         "tried": tuned.search.trials.iter().map(trial).collect::<Vec<_>>(),
     })
@@ -175,9 +179,16 @@ pub fn figure(tuned: &Tuned) -> Result<Option<Figure>> {
     let (Some(&left), Some(&right), Some(&low)) = (x.first(), x.last(), y.first()) else {
         return Ok(None);
     };
-    // Runs that are about to diverge are far above all others; a start is not.
+    // Runs that are about to diverge are far above all others, and stand at the upper edge.
     let high = y[(0.9 * (y.len() - 1) as f64) as usize];
     let margin = 0.08 * (high - low).max(1e-3);
+    let cut = |line: &Matrix<f64>| {
+        Matrix::from_fn(line.rows(), 2, |i, j| {
+            if j == 0 { line.row(i)[0] } else { line.row(i)[1].min(high + 0.5 * margin) }
+        })
+    };
+    let lines: Vec<Vec<Matrix<f64>>> =
+        lines.iter().map(|round| round.iter().map(cut).collect()).collect();
     let best = tuned.search.last_trial(tuned.best).and_then(|trial| {
         let point = [tuned.choices[tuned.best].eta?.log10(), height(trial.score?)];
         Some((trial.rung, Matrix::from_fn(1, 2, |_, j| point[j])))

@@ -65,6 +65,16 @@ def run(
     checkpoint: Checkpoint | None = None,
     save: Any = None,
 ) -> dict[str, Any]: ...
+def tune(
+    target: Any,
+    init: NDArray[Any],
+    settings: Mapping[str, Any],
+    *,
+    rungs: int,
+    budget_steps: int | None = None,
+    interrupt: Interrupt | None = None,
+    progress: Callable[[int, int, float], None] | None = None,
+) -> dict[str, Any]: ...
 def standard_normal(count: int, dim: int, seed: int) -> NDArray[np.float64]: ...
 def velocity(
     state: NDArray[Any],

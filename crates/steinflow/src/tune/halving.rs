@@ -1,7 +1,12 @@
 //! Successive halving (Jamieson and Talwalkar 2016): all candidates run a little, the better ones longer.
 
+use crate::{Error, Result};
+
 /// How many times as long as before a candidate runs when it goes on, and how many compete for a place.
 const FACTOR: u64 = 4;
+/// Places in a round, at least: short runs favour steps that ruin long ones, so one must not be alone
+/// before the end.
+const LEAST: usize = 2;
 
 /// A round: everyone who is still in runs until they have taken `steps`, and the `keep` best of every
 /// group go on.
@@ -14,12 +19,12 @@ pub struct Rung {
 }
 
 /// `count` rounds for so many candidates: every round is four times as long as the one before and
-/// keeps a quarter; the last one has `steps`. Rounds that would be shorter than a step are left out.
+/// keeps a quarter, at least two; the last one has `steps`. Rounds that would be shorter than a step are left out.
 ///
 /// ```
 /// use steinflow::tune::{Rung, rungs};
 /// let rung = |steps, keep| Rung { steps, keep };
-/// assert_eq!(rungs(40, 1024, 4), [rung(16, 10), rung(64, 3), rung(256, 1), rung(1024, 1)]);
+/// assert_eq!(rungs(40, 1024, 4), [rung(16, 10), rung(64, 3), rung(256, 2), rung(1024, 2)]);
 /// ```
 pub fn rungs(candidates: usize, steps: u64, count: u32) -> Vec<Rung> {
     let mut keep = candidates;
@@ -29,10 +34,46 @@ pub fn rungs(candidates: usize, steps: u64, count: u32) -> Vec<Rung> {
     });
     lengths
         .map(|steps| {
-            keep = keep.div_ceil(FACTOR as usize);
+            keep = keep.div_ceil(FACTOR as usize).max(LEAST);
             Rung { steps, keep }
         })
         .collect()
+}
+
+/// As [`rungs`], with the last round as long as `budget`, the steps of all pilot runs together, allows.
+pub fn rungs_within(
+    candidates: usize,
+    steps: u64,
+    count: u32,
+    budget: Option<u64>,
+) -> Result<Vec<Rung>> {
+    if steps == 0 {
+        let remedy = "runs without a step cannot be compared; give 1 or more";
+        return Err(Error::setting("steps", 0, remedy));
+    }
+    if !(1..=16).contains(&count) {
+        return Err(Error::setting("rungs", count, "give a number from 1 to 16"));
+    }
+    let whole = rungs(candidates, steps, count);
+    let Some(budget) = budget else { return Ok(whole) };
+    let cost = |steps| steps_of(candidates, &rungs(candidates, steps, count));
+    // The shortest last round that leaves the first one a step.
+    let shortest = FACTOR.saturating_pow(whole.len() as u32 - 1).min(steps);
+    if cost(shortest) > budget {
+        let remedy = format!(
+            "{candidates} candidates in {} rounds take {} steps or more; give more, or set some of what is \
+             searched yourself",
+            whole.len(),
+            cost(shortest)
+        );
+        return Err(Error::setting("budget-steps", budget, remedy));
+    }
+    let (mut longest, mut too_long) = (shortest, steps + 1);
+    while too_long - longest > 1 {
+        let middle = longest + (too_long - longest) / 2;
+        *(if cost(middle) <= budget { &mut longest } else { &mut too_long }) = middle;
+    }
+    Ok(rungs(candidates, longest, count))
 }
 
 /// The steps of all pilot runs, if none of them ends early.
@@ -218,12 +259,12 @@ mod tests {
         let schedule = rungs(64, 640, 4);
         let (found, taken) = search(64, &schedule, |_| 0, |i, _| Some((i as f64 - 41.0).abs()));
         assert_eq!(found.best(), Some(41));
-        // 64 × 10, 16 × (40 − 10), 4 × (160 − 40), 1 × (640 − 160).
-        assert_eq!((taken, steps_of(64, &schedule)), (2080, 2080));
+        // 64 × 10, 16 × (40 − 10), 4 × (160 − 40), 2 × (640 − 160).
+        assert_eq!((taken, steps_of(64, &schedule)), (2560, 2560));
         assert_eq!(found.ranking.len(), 64);
         assert_eq!(found.ranking[..3], [41, 40, 42]);
         let fates = |fate| found.trials.iter().filter(|trial| trial.fate == fate).count();
-        assert_eq!((fates(Fate::Best), fates(Fate::Kept), fates(Fate::Dropped)), (1, 21, 63));
+        assert_eq!((fates(Fate::Best), fates(Fate::Kept), fates(Fate::Dropped)), (1, 22, 63));
     }
 
     #[test]
@@ -259,6 +300,21 @@ mod tests {
         let score = |i: usize, steps| Some(if i >= 2 && steps < 2 { 10.0 } else { 5.0 - i as f64 });
         let (found, _) = search(4, &schedule, |i| i / 2, score);
         assert_eq!(found.ranking, [2, 1, 0, 3]);
+    }
+
+    #[test]
+    fn a_budget_makes_all_rounds_shorter() {
+        let lengths = |budget| -> Result<Vec<u64>> {
+            Ok(rungs_within(20, 1000, 3, budget)?.iter().map(|rung| rung.steps).collect())
+        };
+        assert_eq!(lengths(None).unwrap(), [62, 250, 1000]);
+        assert_eq!(lengths(Some(1_000_000)).unwrap(), [62, 250, 1000]);
+        // 20 × 6 + 5 × (24 − 6) + 2 × (99 − 24) = 360, and with 100 steps it is two more.
+        assert_eq!(lengths(Some(361)).unwrap(), [6, 24, 99]);
+        let error = lengths(Some(10)).unwrap_err().to_string();
+        // 20 × 1 + 5 × 3 + 2 × 12.
+        assert!(error.contains("budget-steps is 10") && error.contains("take 59 steps"), "{error}");
+        assert!(rungs_within(20, 0, 3, None).is_err() && rungs_within(20, 5, 0, None).is_err());
     }
 
     #[test]
