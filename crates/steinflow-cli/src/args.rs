@@ -36,8 +36,8 @@ pub enum Command {
     Sample(Box<SampleArguments>),
     /// Find step size and momentum for a model and method by short pilot runs.
     ///
-    /// All candidates of a grid run for a few steps, the better ones longer, and the best to the end;
-    /// they are judged by kernel Stein discrepancy, networks by the likelihood of rows that are held
+    /// All candidates of a grid run for a few steps, the better ones longer, and the best four for half of
+    /// the run; they are judged by kernel Stein discrepancy, networks by the likelihood of rows that are held
     /// back. Writes a folder with the winner's `config.toml`, ready for `steinflow sample --config`,
     /// and all that was tried. What is set by a flag is not searched.
     Tune(Box<TuneArguments>),
@@ -315,12 +315,12 @@ pub struct TuneArguments {
 /// How candidates are compared.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SearchArguments {
-    /// Rounds of the search: each is four times as long as the one before and keeps a quarter; the last
-    /// is the whole run [default: 4].
+    /// Rounds of the search: each is four times as long as the one before and keeps a quarter, at least
+    /// four; the last is half of the run [default: 4].
     #[arg(long, value_name = "COUNT", help_heading = "Search")]
     pub rungs: Option<u32>,
     /// The most steps that all pilot runs together may take; all rounds get shorter [default: as many as
-    /// it takes for the last round to be a whole run].
+    /// it takes for the last round to be half of the run].
     #[arg(long, value_name = "STEPS", help_heading = "Search")]
     pub budget_steps: Option<u64>,
     /// What candidates are judged by: `ksd`, or for networks `likelihood` of held-back rows [default:

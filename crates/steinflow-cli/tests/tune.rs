@@ -28,10 +28,10 @@ fn what_tune_finds_can_be_run() {
 
     let rows = tried(&desk, "tuned");
     let fates = |fate: &str| rows.iter().filter(|row| row[8] == fate).count();
-    assert_eq!((fates("best"), rows[0][6].as_str()), (1, "4"));
+    assert_eq!((fates("best"), rows[0][6].as_str()), (1, "2"));
     assert!(fates("dropped") > 5 && fates("kept") > 5, "{rows:?}");
     let best = rows.iter().find(|row| row[8] == "best").unwrap();
-    assert_eq!(best[6], "256");
+    assert_eq!(best[6], "128");
     // Rows of a round that were dropped are no better than those that were kept.
     let scores = |round: &str, fate: &str| -> Vec<f64> {
         let of_round = rows.iter().filter(|row| row[5] == round && row[8] == fate);
@@ -74,7 +74,10 @@ fn a_network_is_tuned_by_rows_that_it_did_not_see() {
     assert_eq!(found["judge"], "−log-likelihood");
     assert!(found["best"]["eta"].as_f64().unwrap() > 1e-8);
     let config = desk.read("tuned/config.toml");
-    assert!(config.contains("particles = 20") && config.contains("test-fraction = 0.1"), "{config}");
+    assert!(
+        config.contains("particles = 20") && config.contains("test-fraction = 0.1"),
+        "{config}"
+    );
     desk.succeed("sample --config tuned/config.toml -q --out run");
 }
 

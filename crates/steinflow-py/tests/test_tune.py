@@ -17,7 +17,7 @@ def narrow(theta):
 
 def test_what_is_found_samples_the_target():
     settings = {"shapes": 2, "particles": 50, "steps": 256, "progress": False}
-    tuned = tune(narrow, method="svgd", **{**settings, "progress": False})
+    tuned = steinflow.tune(narrow, method="svgd", **settings)
     result = steinflow.sample(narrow, **tuned.best)
     assert result.steps == 256
     assert 0.008 < result.particles.std() < 0.011
@@ -35,7 +35,6 @@ def test_sample_can_tune_first():
     assert np.array_equal(result.state, again.state)
     assert again.tuning is None
     assert tune("banana", **settings).tried == result.tuning.tried
-    # The last pilot run of the winner is the run itself.
     assert result.resume(steps=8, progress=False).steps == 72
 
 

@@ -11,8 +11,7 @@
 //! | α | [`MOMENTUM_DECAYS`] |
 //! | μ of the thermostat, γ of third-order dynamics | [`COUPLINGS`] |
 //!
-//! [`successive_halving`] lets all of them run a little, the better ones longer, and the best to the
-//! end. Runs that are still in go on from where they were, by
+//! [`successive_halving`] lets all of them run a little and the better ones longer. Runs that are still in go on from where they were, by
 //! [`Sampler::resume_from`](crate::Sampler::resume_from), so no step is taken twice. [`SteinJudge`]
 //! compares particles.
 

@@ -72,8 +72,8 @@ def tune(
     >>> result.steps
     256
 
-    All candidates of a grid run for a few steps, the better ones longer, and the best to the end, judged
-    by kernel Stein discrepancy on all of the data, with one kernel for all. Searched are the learning
+    All candidates of a grid run for a few steps, the better ones longer, and the best four for half of
+    the run, judged by kernel Stein discrepancy on all of the data, with one kernel for all. Searched are the learning
     rate (the paper's grid, extended to where runs diverge) and what the method has of momentum decay, μ
     and γ; what is passed is not.
 
@@ -82,8 +82,8 @@ def tune(
     target, init, **settings
         As for `steinflow.sample`.
     rungs
-        Rounds of the search: each is four times as long as the one before and keeps a quarter; the last
-        is the whole run.
+        Rounds of the search: each is four times as long as the one before and keeps a quarter, at
+        least four; the last is half of the run.
     budget_steps
         The most steps that all pilot runs together may take; all rounds get shorter.
 

@@ -4,9 +4,12 @@ use crate::{Error, Result};
 
 /// How many times as long as before a candidate runs when it goes on, and how many compete for a place.
 const FACTOR: u64 = 4;
-/// Places in a round, at least: short runs favour steps that ruin long ones, so one must not be alone
-/// before the end.
-const LEAST: usize = 2;
+/// Places in a round, at least: short runs favour steps that ruin long ones, so the best of a short
+/// round must not be alone in the long one.
+const LEAST: usize = 4;
+/// How many times as long as the last round the run itself is. Four candidates at half length say more
+/// about it than two at full length, and cost as much.
+const SHARE: u64 = 2;
 
 /// A round: everyone who is still in runs until they have taken `steps`, and the `keep` best of every
 /// group go on.
@@ -19,12 +22,12 @@ pub struct Rung {
 }
 
 /// `count` rounds for so many candidates: every round is four times as long as the one before and
-/// keeps a quarter, at least two; the last one has `steps`. Rounds that would be shorter than a step are left out.
+/// keeps a quarter, at least four; the last one has `steps`. Rounds that would be shorter than a step are left out.
 ///
 /// ```
 /// use steinflow::tune::{Rung, rungs};
 /// let rung = |steps, keep| Rung { steps, keep };
-/// assert_eq!(rungs(40, 1024, 4), [rung(16, 10), rung(64, 3), rung(256, 2), rung(1024, 2)]);
+/// assert_eq!(rungs(40, 1024, 4), [rung(16, 10), rung(64, 4), rung(256, 4), rung(1024, 4)]);
 /// ```
 pub fn rungs(candidates: usize, steps: u64, count: u32) -> Vec<Rung> {
     let mut keep = candidates;
@@ -40,7 +43,8 @@ pub fn rungs(candidates: usize, steps: u64, count: u32) -> Vec<Rung> {
         .collect()
 }
 
-/// As [`rungs`], with the last round as long as `budget`, the steps of all pilot runs together, allows.
+/// The rounds of a search for a run of `steps`: the last one is half as long as the run, or as long as
+/// `budget`, the steps of all pilot runs together, allows.
 pub fn rungs_within(
     candidates: usize,
     steps: u64,
@@ -54,6 +58,7 @@ pub fn rungs_within(
     if !(1..=16).contains(&count) {
         return Err(Error::setting("rungs", count, "give a number from 1 to 16"));
     }
+    let steps = steps.div_ceil(SHARE);
     let whole = rungs(candidates, steps, count);
     let Some(budget) = budget else { return Ok(whole) };
     let cost = |steps| steps_of(candidates, &rungs(candidates, steps, count));
@@ -259,12 +264,12 @@ mod tests {
         let schedule = rungs(64, 640, 4);
         let (found, taken) = search(64, &schedule, |_| 0, |i, _| Some((i as f64 - 41.0).abs()));
         assert_eq!(found.best(), Some(41));
-        // 64 × 10, 16 × (40 − 10), 4 × (160 − 40), 2 × (640 − 160).
-        assert_eq!((taken, steps_of(64, &schedule)), (2560, 2560));
+        // 64 × 10, 16 × (40 − 10), 4 × (160 − 40), 4 × (640 − 160).
+        assert_eq!((taken, steps_of(64, &schedule)), (3520, 3520));
         assert_eq!(found.ranking.len(), 64);
         assert_eq!(found.ranking[..3], [41, 40, 42]);
         let fates = |fate| found.trials.iter().filter(|trial| trial.fate == fate).count();
-        assert_eq!((fates(Fate::Best), fates(Fate::Kept), fates(Fate::Dropped)), (1, 22, 63));
+        assert_eq!((fates(Fate::Best), fates(Fate::Kept), fates(Fate::Dropped)), (1, 24, 63));
     }
 
     #[test]
@@ -307,20 +312,21 @@ mod tests {
         let lengths = |budget| -> Result<Vec<u64>> {
             Ok(rungs_within(20, 1000, 3, budget)?.iter().map(|rung| rung.steps).collect())
         };
-        assert_eq!(lengths(None).unwrap(), [62, 250, 1000]);
-        assert_eq!(lengths(Some(1_000_000)).unwrap(), [62, 250, 1000]);
-        // 20 × 6 + 5 × (24 − 6) + 2 × (99 − 24) = 360, and with 100 steps it is two more.
-        assert_eq!(lengths(Some(361)).unwrap(), [6, 24, 99]);
+        assert_eq!(lengths(None).unwrap(), [31, 125, 500]);
+        assert_eq!(lengths(Some(1_000_000)).unwrap(), [31, 125, 500]);
+        // 20 × 4 + 5 × (17 − 4) + 4 × (71 − 17) = 361.
+        assert_eq!(lengths(Some(361)).unwrap(), [4, 17, 71]);
+        assert_eq!(lengths(Some(360)).unwrap(), [4, 17, 70]);
         let error = lengths(Some(10)).unwrap_err().to_string();
-        // 20 × 1 + 5 × 3 + 2 × 12.
-        assert!(error.contains("budget-steps is 10") && error.contains("take 59 steps"), "{error}");
+        // 20 × 1 + 5 × 3 + 4 × 12.
+        assert!(error.contains("budget-steps is 10") && error.contains("take 83 steps"), "{error}");
         assert!(rungs_within(20, 0, 3, None).is_err() && rungs_within(20, 5, 0, None).is_err());
     }
 
     #[test]
     fn short_runs_have_fewer_rounds() {
-        assert_eq!(rungs(10, 3, 4), [Rung { steps: 3, keep: 3 }]);
+        assert_eq!(rungs(10, 3, 4), [Rung { steps: 3, keep: 4 }]);
         assert_eq!(rungs(10, 5, 4).iter().map(|rung| rung.steps).collect::<Vec<_>>(), [1, 5]);
-        assert_eq!(rungs(10, 0, 2), [Rung { steps: 0, keep: 3 }]);
+        assert_eq!(rungs(10, 0, 2), [Rung { steps: 0, keep: 4 }]);
     }
 }
