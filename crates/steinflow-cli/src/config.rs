@@ -3,6 +3,8 @@
 mod presets;
 mod resolve;
 
+pub use resolve::sharpness;
+
 use std::time::Duration;
 
 use serde::Serialize;
@@ -66,6 +68,8 @@ pub struct ModelOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dim: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<std::path::PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
@@ -109,6 +113,7 @@ impl ModelOptions {
         Ok(ModelSpec {
             name: model.to_owned(),
             dim: own.dim,
+            condition: own.condition,
             data: own.data,
             data_dir: own.data_dir,
             target: own.target,

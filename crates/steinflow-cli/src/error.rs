@@ -59,6 +59,12 @@ pub enum Error {
          from step {step} with these", run.display(), changes.join("\n  ")
     )]
     Changed { run: PathBuf, step: u64, changes: Vec<String> },
+    /// A search in which no candidate was left.
+    #[error(
+        "all {count} pilot runs diverged, down to the shortest step: start closer to the mode \
+         (--start-mean, --start-sd), standardise the target, or take --precondition rms"
+    )]
+    AllDiverged { count: usize },
     #[error("cannot start {count} threads: {message}")]
     Threads { count: usize, message: String },
     #[error("cannot write to the terminal: {0}")]
@@ -91,7 +97,7 @@ impl Error {
             | Self::NothingToResume { .. }
             | Self::Changed { .. }
             | Self::Threads { .. } => true,
-            Self::RunDamaged { .. } | Self::Terminal(_) => false,
+            Self::AllDiverged { .. } | Self::RunDamaged { .. } | Self::Terminal(_) => false,
         }
     }
 }

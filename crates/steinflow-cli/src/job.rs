@@ -72,7 +72,7 @@ impl Job<'_> {
             built = steinflow_models::build::<T>(&spec)?;
             &*built
         };
-        memory::check::<T>(config, model.dim())?;
+        memory::check::<T>(config, model.dim(), 0)?;
         // Declared before the sampler, which borrows them.
         let (mut record, unfinished, mut writer);
         let mut sampler = sampler(config, model)?;

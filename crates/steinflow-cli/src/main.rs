@@ -27,6 +27,7 @@ mod scores;
 mod settings;
 mod signals;
 mod summary;
+mod tune;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command.unwrap_or_default() {
         Command::Sample(arguments) => sample::command(&arguments),
+        Command::Tune(arguments) => tune::command(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Predict(arguments) => predict::command(&arguments),
         Command::Diagnose(arguments) => diagnose::command(&arguments),

@@ -13,9 +13,15 @@ use crate::error::{Error, Result};
 /// points, and what an integrator keeps: matrices of the size of the state.
 const STATES: u64 = 12;
 
-/// Refuses a run that will not fit.
-pub fn check<T: Real>(config: &Config, dim: usize) -> Result<()> {
-    let needed = estimate::<T>(config, dim)?;
+/// What a run that pauses between two steps keeps, in states: its own, θ, score, and what field and
+/// integrator remember.
+const PAUSED_STATES: u64 = 5;
+
+/// Refuses a run that will not fit, beside so many that pause.
+pub fn check<T: Real>(config: &Config, dim: usize, paused: usize) -> Result<()> {
+    let state = state_size::<T>(config, dim)?;
+    let paused = state.saturating_mul(PAUSED_STATES).saturating_mul(paused as u64);
+    let needed = estimate::<T>(config, dim)?.saturating_add(paused);
     match available() {
         Some(free) if needed > free => Err(Error::TooLarge { needed, free }),
         _ => Ok(()),
@@ -24,11 +30,8 @@ pub fn check<T: Real>(config: &Config, dim: usize) -> Result<()> {
 
 /// Bytes, about; what the model itself takes is not known here.
 fn estimate<T: Real>(config: &Config, dim: usize) -> Result<u64> {
-    let method = config.method()?;
-    let blocks = method.build_dynamics::<T>(&config.parameters()).structure(dim).blocks();
-    let (n, dim) = (config.particles as u64, dim as u64);
-    let size = size_of::<T>() as u64;
-    let state = n.saturating_mul(dim).saturating_mul(blocks as u64).saturating_mul(size);
+    let (method, state) = (config.method()?, state_size::<T>(config, dim)?);
+    let (n, dim, size) = (config.particles as u64, dim as u64, size_of::<T>() as u64);
     // θ and score are among what is kept to go back to.
     let kept = match config.non_finite.as_str() {
         "freeze" => 2,
@@ -56,6 +59,15 @@ fn estimate<T: Real>(config: &Config, dim: usize) -> Result<u64> {
         field => field.solve_memory(&parameters, config.particles),
     };
     Ok(bytes.saturating_add(field))
+}
+
+/// Bytes of one matrix of the size of the state.
+fn state_size<T: Real>(config: &Config, dim: usize) -> Result<u64> {
+    let method = config.method()?;
+    let blocks = method.build_dynamics::<T>(&config.parameters()).structure(dim).blocks();
+    let numbers =
+        (config.particles as u64).saturating_mul(dim as u64).saturating_mul(blocks as u64);
+    Ok(numbers.saturating_mul(size_of::<T>() as u64))
 }
 
 /// Bytes that can be had before the system begins to swap or to kill; none where it does not say.

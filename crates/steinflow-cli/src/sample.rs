@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::job::{Job, Start};
 use crate::settings::Settings;
+use crate::tune;
 
 /// More threads than any machine that this will run on has cores.
 const MOST_THREADS: usize = 1024;
@@ -23,8 +24,17 @@ pub fn command(arguments: &SampleArguments) -> Result<ExitCode> {
         Some(path) => Settings::read(path)?,
         None => Settings::default(),
     };
-    let config = Config::resolve(arguments.settings.clone().or(from_file))?;
-    let out = out(&config, arguments);
+    let settings = arguments.settings.clone().or(from_file);
+    let config = if arguments.tune {
+        let (run, force) = (arguments.out.as_deref(), arguments.force);
+        tune::before_run(settings, run, force, arguments.output.quiet)?
+    } else {
+        Config::resolve(settings)?
+    };
+    let out = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| free_folder(&format!("{}-{}", config.model, config.method)));
     let job = Job {
         config,
         out: out.clone(),
@@ -112,12 +122,8 @@ fn window(model: &dyn Model<f64>) -> Option<Vec<(f64, f64)>> {
     Some((0..exact.mean.len()).map(around).collect())
 }
 
-/// The folder asked for, or the first free one named after model and method.
-fn out(config: &Config, arguments: &SampleArguments) -> PathBuf {
-    if let Some(out) = &arguments.out {
-        return out.clone();
-    }
-    let name = format!("{}-{}", config.model, config.method);
+/// The first folder `runs/NAME-K` that is free.
+pub fn free_folder(name: &str) -> PathBuf {
     let mut k = 1;
     loop {
         let path = PathBuf::from("runs").join(format!("{name}-{k}"));

@@ -22,6 +22,9 @@ pub struct Settings {
     /// Dimension of a model that comes in any.
     #[arg(long, value_name = "D", help_heading = "Model")]
     pub dim: Option<usize>,
+    /// Largest over smallest variance of the model gaussian with a chosen --dim.
+    #[arg(long, value_name = "KAPPA", help_heading = "Model")]
+    pub condition: Option<f64>,
     /// Data of a regression or network: a CSV file (a header row, then numbers; may be gzipped), or a
     /// name of `steinflow data list` [default for bnn: penguins].
     #[arg(long, value_name = "FILE", help_heading = "Model")]
@@ -295,6 +298,7 @@ impl Settings {
             other = Self {
                 model: other.model,
                 dim: other.dim,
+                condition: other.condition,
                 data: other.data,
                 data_dir: other.data_dir,
                 target: other.target,
@@ -318,7 +322,8 @@ impl Settings {
             };
         }
         if self.model.is_some() && self.model != other.model {
-            (other.dim, other.data, other.target) = (None, None, None);
+            (other.dim, other.condition) = (None, None);
+            (other.data, other.target) = (None, None);
             (other.prior_sd, other.noise_sd, other.batch_size) = (None, None, None);
             (other.hidden, other.activation) = (Vec::new(), None);
             (other.noise_precision, other.noise_rate, other.weight_precision) = (None, None, None);
@@ -361,6 +366,7 @@ impl Settings {
         fill!(
             model,
             dim,
+            condition,
             data,
             data_dir,
             target,

@@ -44,7 +44,7 @@ const MODELS: [ModelInfo; 11] = [
         name: "gaussian",
         title: "correlated Gaussian",
         formula: "N(0, Σ): by default in the plane with standard deviations 1 and 2 and correlation \
-                  0.8; with dim, Σᵢⱼ = 0.8^|i − j|",
+                  0.8; with dim, Σᵢⱼ = 0.8^|i − j|; with dim and condition κ, variances from 1 to 1/κ along cosine waves",
         reference: "textbook",
         needs_data: false,
         takes_dim: true,
@@ -147,6 +147,8 @@ pub struct ModelSpec {
     pub name: String,
     /// Number of coordinates, for models that come in any.
     pub dim: Option<usize>,
+    /// Largest over smallest variance of the `gaussian` with a chosen dim.
+    pub condition: Option<f64>,
     /// The CSV file of a regression, or the name of a [data set](crate::data::data_sets).
     pub data: Option<PathBuf>,
     /// Where named data sets are looked for first.
@@ -191,9 +193,10 @@ pub fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
     })?;
     reject_options_not_taken(spec, info)?;
     Ok(match info.name {
-        "gaussian" => Box::new(match spec.dim {
-            Some(dim) => Gaussian::autoregressive(dim, NEIGHBOUR_CORRELATION)?,
-            None => Gaussian::correlated(),
+        "gaussian" => Box::new(match (spec.dim, spec.condition) {
+            (Some(dim), Some(condition)) => Gaussian::ill_conditioned(dim, condition)?,
+            (Some(dim), None) => Gaussian::autoregressive(dim, NEIGHBOUR_CORRELATION)?,
+            (None, _) => Gaussian::correlated(),
         }),
         "standard-normal" => Box::new(Isotropic::new(spec.dim.unwrap_or(2))?),
         "mixture" => Box::new(GaussianMixture::default()),
@@ -235,6 +238,12 @@ fn reject_options_not_taken(spec: &ModelSpec, info: &ModelInfo) -> Result<()> {
             let remedy = format!("give a number of coordinates from 1 to {MAX_DIM}");
             return Err(steinflow::Error::setting("dim", dim, remedy).into());
         }
+    }
+    if let Some(condition) = spec.condition
+        && (info.name != "gaussian" || spec.dim.is_none())
+    {
+        let remedy = "only `gaussian` with a dim takes it; leave it out";
+        return not_taken("condition", condition.to_string(), remedy);
     }
     if !info.needs_data {
         let remedy = "only regressions read data; leave it out";

@@ -33,7 +33,9 @@ impl BuiltIn {
 #[pymethods]
 impl BuiltIn {
     #[new]
-    #[pyo3(signature = (name, *, dim=None, data=None, target=None, prior_sd=None, noise_sd=None))]
+    #[pyo3(signature = (
+        name, *, dim=None, data=None, target=None, prior_sd=None, noise_sd=None, condition=None
+    ))]
     fn new(
         name: String,
         dim: Option<usize>,
@@ -41,9 +43,18 @@ impl BuiltIn {
         target: Option<String>,
         prior_sd: Option<f64>,
         noise_sd: Option<f64>,
+        condition: Option<f64>,
     ) -> PyResult<Self> {
-        let spec =
-            ModelSpec { name, dim, data, target, prior_sd, noise_sd, ..ModelSpec::default() };
+        let spec = ModelSpec {
+            name,
+            dim,
+            condition,
+            data,
+            target,
+            prior_sd,
+            noise_sd,
+            ..ModelSpec::default()
+        };
         let model = build::<f64>(&spec).map_err(|error| refused(&error))?;
         Ok(Self { spec, model })
     }

@@ -16,6 +16,7 @@ mod run;
 mod settings;
 mod table;
 mod target;
+mod tune;
 mod watch;
 
 use pyo3::prelude::*;
@@ -32,6 +33,7 @@ fn _steinflow(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue::models, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::standard_normal, module)?)?;
+    module.add_function(wrap_pyfunction!(tune::tune, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::velocity, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::kernel_sums, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::squared_ksd, module)?)?;

@@ -21,7 +21,7 @@ use crate::checkpoint::{Checkpoint, Recorder, Save, Saveable, in_precision};
 use crate::dynamics::Raised;
 use crate::errors::{at_step, to_python};
 use crate::interrupt::Interrupt;
-use crate::settings::Settings;
+use crate::settings::{Motion, Settings};
 use crate::target::{Function, Widened};
 use crate::watch::Watch;
 
@@ -136,32 +136,13 @@ impl<'py> Request<'py, '_> {
         let earlier = in_precision::<T>(self.checkpoint)?;
         let collect = settings.collect_from.map(|from| (from, settings.collect_every));
         let mut recorder = Recorder::new(settings.trace_every, collect, earlier, self.save);
-        let momentum = motion.method.dynamics.has_momentum();
-        let mut sampler = Sampler::new(target, motion.dynamics, motion.field)
-            .start_at(start)
-            .seed(settings.seed)
-            .on_non_finite(settings.policy()?)
+        let phases: Vec<(u64, StepSize)> =
+            settings.phases.iter().map(|phase| phase.1).zip(sizes.iter().copied()).collect();
+        let mut sampler = sampler(settings, target, motion, start, &phases)?
             .observe(|at: &Snapshot<'_, T>| recorder.observe(at))
             .observe(self.watch);
-        for ((name, steps, _), &size) in settings.phases.iter().zip(&sizes) {
-            let name = name.as_deref().unwrap_or(if momentum { "splitting" } else { "euler" });
-            let integrator = integrator::named::<T>(name).map_err(to_python)?;
-            sampler = sampler.phase(integrator, *steps, size);
-        }
-        if let Some(rule) = settings.preconditioner()? {
-            sampler = sampler.precondition(rule);
-        }
-        if let Some(rows) = settings.batch_size {
-            sampler = sampler.batch_size(rows);
-        }
         if let Some(budget) = settings.budget()? {
             sampler = sampler.budget(budget);
-        }
-        if let Some(tolerance) = settings.tolerance {
-            sampler = sampler.tolerance(tolerance);
-        }
-        if let Some(steps) = settings.resample_every {
-            sampler = sampler.resample_every(steps);
         }
         if let Some(earlier) = earlier {
             sampler = sampler.resume_from(earlier.checkpoint.clone());
@@ -196,6 +177,39 @@ impl<'py> Request<'py, '_> {
         }
         Ok(answer)
     }
+}
+
+/// The sampler of the settings with so many steps of these sizes in its phases.
+pub fn sampler<'a, T: Number>(
+    settings: &Settings,
+    target: &'a dyn LogDensity<T>,
+    motion: Motion<T>,
+    start: Matrix<T>,
+    phases: &[(u64, StepSize)],
+) -> PyResult<Sampler<'a, T>> {
+    let momentum = motion.method.dynamics.has_momentum();
+    let mut sampler = Sampler::new(target, motion.dynamics, motion.field)
+        .start_at(start)
+        .seed(settings.seed)
+        .on_non_finite(settings.policy()?);
+    for ((name, ..), &(steps, size)) in settings.phases.iter().zip(phases) {
+        let name = name.as_deref().unwrap_or(if momentum { "splitting" } else { "euler" });
+        let integrator = integrator::named::<T>(name).map_err(to_python)?;
+        sampler = sampler.phase(integrator, steps, size);
+    }
+    if let Some(rule) = settings.preconditioner()? {
+        sampler = sampler.precondition(rule);
+    }
+    if let Some(rows) = settings.batch_size {
+        sampler = sampler.batch_size(rows);
+    }
+    if let Some(tolerance) = settings.tolerance {
+        sampler = sampler.tolerance(tolerance);
+    }
+    if let Some(steps) = settings.resample_every {
+        sampler = sampler.resample_every(steps);
+    }
+    Ok(sampler)
 }
 
 /// The step size of a phase, if it is constant.
@@ -242,7 +256,7 @@ fn default_step_size<T: Number>(
 }
 
 /// The standard deviation of the particles, pooled over coordinates.
-fn spread<T: Number>(start: &Matrix<T>) -> f64 {
+pub fn spread<T: Number>(start: &Matrix<T>) -> f64 {
     let (count, dim) = (start.rows() as f64, start.cols());
     let mut sum = 0.0;
     for j in 0..dim {
@@ -254,7 +268,7 @@ fn spread<T: Number>(start: &Matrix<T>) -> f64 {
 }
 
 /// The exception for an error of the run, with the step where it is the user's own.
-fn raise(
+pub fn raise(
     py: Python<'_>,
     error: steinflow::Error,
     raised: Option<&Raised>,

@@ -77,7 +77,8 @@ impl Settings {
         Ok(self.method()?.field == FieldKind::Lawgd)
     }
 
-    fn method(&self) -> PyResult<Method> {
+    /// The method by name; dynamics of the user's own count as Langevin.
+    pub fn method(&self) -> PyResult<Method> {
         if self.dynamics.is_none() {
             return Method::named(&self.method).map_err(to_python);
         }
@@ -124,13 +125,13 @@ impl Settings {
         read().map_err(to_python)
     }
 
-    fn parameters(&self, method: &Method) -> PyResult<Parameters> {
+    fn parameters(&self, method: &Method, more: &BTreeMap<String, f64>) -> PyResult<Parameters> {
         let steps: u64 = self.phases.iter().map(|phase| phase.1).sum();
         // The bandwidth of an exact sampler is held after a tenth of the run.
         let mut all = Parameters { adapt: (steps / 10).max(1), ..Parameters::default() };
         let own = method.parameters();
         let has = |parameter| own.contains(&parameter);
-        for (name, &value) in &self.parameters {
+        for (name, &value) in self.parameters.iter().chain(more) {
             let fits = match name.as_str() {
                 "metric_scale" | "metric_offset" => has(Parameter::Metric),
                 name => own.iter().any(|parameter| parameter.name().replace('-', "_") == name),
@@ -179,14 +180,29 @@ impl Settings {
         Ok(all)
     }
 
+    /// Whether a parameter of the method is set.
+    pub fn has_parameter(&self, name: &str) -> bool {
+        self.parameters.contains_key(name)
+    }
+
     /// Dynamics and field; `target` is what a grid is laid over, where one is needed.
     pub fn motion<T: Number>(
         &self,
         py: Python<'_>,
         target: Option<&dyn LogDensity<f64>>,
     ) -> PyResult<Motion<T>> {
+        self.motion_with(py, target, &BTreeMap::new())
+    }
+
+    /// As [`Settings::motion`], with parameters beside those that are set.
+    pub fn motion_with<T: Number>(
+        &self,
+        py: Python<'_>,
+        target: Option<&dyn LogDensity<f64>>,
+        more: &BTreeMap<String, f64>,
+    ) -> PyResult<Motion<T>> {
         let mut method = self.method()?;
-        let parameters = self.parameters(&method)?;
+        let parameters = self.parameters(&method, more)?;
         let kernel = self.kernel(&method)?;
         let region = match (target, &self.window) {
             (Some(target), Some(window)) => Some(Region { target, window }),

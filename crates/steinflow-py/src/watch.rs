@@ -15,7 +15,7 @@ use crate::arrays::Number;
 use crate::errors::from_python;
 
 /// Between looks at signals and redraws of the bar, in a run that has no callbacks.
-const TICK: Duration = Duration::from_millis(50);
+pub const TICK: Duration = Duration::from_millis(50);
 
 /// An observer that speaks to Python.
 pub struct Watch {

@@ -13,6 +13,7 @@
 //! | [`run`] | the loop: builder, observers, stop rules, checkpoints |
 //! | [`method`] | the catalogue of samplers that have a name |
 //! | [`diagnostics`] | how far particles are from what they should be |
+//! | [`tune`] | step size and momentum by short pilot runs |
 //! | [`testing`] | laws that any dynamics, kernel or target can be checked with |
 //!
 //! After Shen, Heinonen and Kaski, [De-randomizing MCMC dynamics with the diffusion Stein
@@ -35,6 +36,7 @@ pub mod run;
 mod system;
 pub mod target;
 pub mod testing;
+pub mod tune;
 
 pub use error::{Error, Result};
 pub use matrix::{MatMut, MatRef, Matrix};

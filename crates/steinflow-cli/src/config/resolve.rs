@@ -19,12 +19,18 @@ const DEFAULT_BATCH: usize = 100;
 
 impl Config {
     /// Fills in what was not set, with the model's help, and checks that the parts fit.
-    pub fn resolve(mut settings: Settings) -> Result<Self> {
+    pub fn resolve(settings: Settings) -> Result<Self> {
+        let (settings, target) = Self::with_model(settings)?;
+        Self::resolve_on(settings, &*target)
+    }
+
+    /// Builds the model, and writes down in the settings what it assumes.
+    pub fn with_model(mut settings: Settings) -> Result<(Settings, Box<dyn Model<f64>>)> {
         let model = settings.model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
         record_model_defaults(&mut settings, &model)?;
         let spec = model_options(&settings).spec(&model, settings.seed.unwrap_or(0))?;
         let target = steinflow_models::build::<f64>(&spec)?;
-        Self::resolve_on(settings, &*target)
+        Ok((settings, target))
     }
 
     /// As [`Config::resolve`], for a model that is built already and named in the settings.
@@ -54,15 +60,7 @@ impl Config {
         };
         let precondition =
             or(settings.precondition.as_ref(), if on_network { "rms" } else { "none" });
-        let sharpness = || -> Result<f64> {
-            let sound = start_mean.len() == target.dim() && start_sd >= 0.0;
-            if !sound {
-                return Ok(1.0);
-            }
-            let rule = (precondition == "rms").then(RootMeanSquare::default);
-            let places = integrator::places_around(&start_mean, start_sd);
-            Ok(integrator::sharpness(target, places.as_ref(), start_sd, rule)?)
-        };
+        let sharpness = || sharpness(target, &start_mean, start_sd, &precondition);
 
         let sigma = settings.sigma.unwrap_or(1.0);
         let phase = resolve_phases(&settings, &method, sigma, sharpness)?;
@@ -114,6 +112,22 @@ impl Config {
     }
 }
 
+/// How sharply the target is curved where particles start, in the coordinates that they move in.
+pub fn sharpness(
+    target: &dyn Model<f64>,
+    start_mean: &[f64],
+    start_sd: f64,
+    precondition: &str,
+) -> Result<f64> {
+    let sound = start_mean.len() == target.dim() && start_sd >= 0.0;
+    if !sound {
+        return Ok(1.0);
+    }
+    let rule = (precondition == "rms").then(RootMeanSquare::default);
+    let places = integrator::places_around(start_mean, start_sd);
+    Ok(integrator::sharpness(target, places.as_ref(), start_sd, rule)?)
+}
+
 fn needs_data(model: &str) -> bool {
     steinflow_models::catalogue().iter().any(|info| info.name == model && info.needs_data)
 }
@@ -122,6 +136,7 @@ pub(super) fn model_options(settings: &Settings) -> ModelOptions {
     let own = settings.clone();
     ModelOptions {
         dim: own.dim,
+        condition: own.condition,
         data: own.data,
         data_dir: own.data_dir,
         target: own.target,

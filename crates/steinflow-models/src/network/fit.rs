@@ -58,7 +58,16 @@ pub struct NetworkFit<T> {
 impl<T: Real> NetworkFit<T> {
     /// Reads the data of `spec` and builds its network.
     pub fn new(spec: &ModelSpec) -> Result<Self> {
-        let data = regression_data(spec)?;
+        Self::on(spec, regression_data(spec, None)?)
+    }
+
+    /// As [`NetworkFit::new`], for choosing settings: of the rows that train, a random `fraction` takes
+    /// the place of the test rows, which are in neither.
+    pub fn for_validation(spec: &ModelSpec, fraction: f64, seed: u64) -> Result<Self> {
+        Self::on(spec, regression_data(spec, Some((fraction, seed)))?)
+    }
+
+    fn on(spec: &ModelSpec, data: RegressionData) -> Result<Self> {
         let NetworkSpec { architecture, precisions, .. } = &spec.network;
         let (inputs, targets) = (data.train_inputs(), data.train_targets());
         let network = Bnn::new(architecture, inputs, targets, *precisions)?;
@@ -66,12 +75,21 @@ impl<T: Real> NetworkFit<T> {
     }
 }
 
-fn regression_data(spec: &ModelSpec) -> Result<RegressionData> {
+/// The data of `spec`; with `validation`, without its test rows and with this part of the others, drawn
+/// by a seed, in their place.
+fn regression_data(spec: &ModelSpec, validation: Option<(f64, u64)>) -> Result<RegressionData> {
     let (table, named) = spec.table(Some(DEFAULT_DATA))?;
     let rows = table.values().rows();
     let target = spec.target.as_deref();
     let split = match &spec.network.test_rows {
-        TestRows::None => return RegressionData::train_only(&table, target),
+        TestRows::None => {
+            return match validation {
+                None => RegressionData::train_only(&table, target),
+                Some((fraction, seed)) => {
+                    RegressionData::new(&table, target, &Split::random(rows, fraction, seed)?)
+                }
+            };
+        }
         TestRows::Fraction { fraction, seed } => Split::random(rows, *fraction, *seed)?,
         TestRows::File { path, index } => Split::from_file(path, rows, *index)?,
         TestRows::Standard(index) => {
@@ -82,6 +100,10 @@ fn regression_data(spec: &ModelSpec) -> Result<RegressionData> {
             };
             find(name, spec.data_dir.as_deref())?.split(*index)?
         }
+    };
+    let split = match validation {
+        None => split,
+        Some((fraction, seed)) => split.hold_out(fraction, seed)?,
     };
     RegressionData::new(&table, target, &split)
 }

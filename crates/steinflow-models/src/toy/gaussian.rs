@@ -64,6 +64,30 @@ impl Gaussian {
         Self::new(vec![0.0; dim], covariance)
     }
 
+    /// Mean 0 and Σ = QΛQᵀ: variances λⱼ evenly spaced in the logarithm from 1 down to 1/condition, along
+    /// the cosine waves Qᵢⱼ ∝ cos(π(i + ½)j/dim), so that no coordinate is on its own.
+    pub fn ill_conditioned(dim: usize, condition: f64) -> Result<Self> {
+        if !(1.0..=1e12).contains(&condition) {
+            let remedy = "give a ratio of variances from 1 to 1e12";
+            return Err(steinflow::Error::setting("condition", condition, remedy).into());
+        }
+        if dim < 2 && condition > 1.0 {
+            let remedy = "a ratio of variances needs 2 coordinates or more; give a larger dim";
+            return Err(steinflow::Error::setting("dim", dim, remedy).into());
+        }
+        let variance = |j: usize| condition.powf(-(j as f64) / (dim - 1).max(1) as f64);
+        // 2 cos a cos b = cos(a + b) + cos(a − b): an entry depends on i + k and i − k alone.
+        let waves: Vec<f64> = (0..2 * dim)
+            .map(|shift| {
+                let angle = std::f64::consts::PI * shift as f64 / dim as f64;
+                let sum: f64 = (1..dim).map(|j| variance(j) * (angle * j as f64).cos()).sum();
+                sum / dim as f64
+            })
+            .collect();
+        let entry = |i: usize, k: usize| 1.0 / dim as f64 + waves[i + k + 1] + waves[i.abs_diff(k)];
+        Self::new(vec![0.0; dim], Matrix::from_fn(dim, dim, entry))
+    }
+
     /// The default in the plane: mean 0, standard deviations 1 and 2, correlation 0.8.
     pub fn correlated() -> Self {
         let covariance = Matrix::from_fn(2, 2, |i, j| [[1.0, 1.6], [1.6, 4.0]][i][j]);

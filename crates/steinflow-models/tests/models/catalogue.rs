@@ -211,6 +211,8 @@ fn toys_reject_parameters_without_a_density() {
         (Ring::new(1.0, f64::NAN).err(), "width is NaN"),
         (Gaussian::standard(0).err(), "dim is 0"),
         (Gaussian::autoregressive(2, 1.0).err(), "correlation is 1"),
+        (Gaussian::ill_conditioned(2, 0.5).err(), "condition is 0.5"),
+        (Gaussian::ill_conditioned(1, 2.0).err(), "dim is 1"),
         (Gaussian::new(vec![0.0; 3], identity(2)).err(), "2 × 2 entries, expected 3 × 3"),
         (Gaussian::new(vec![f64::NAN], identity(1)).err(), "mean is NaN"),
         (GaussianMixture::new(Vec::new()).err(), "at least 1 component"),

@@ -178,6 +178,7 @@ fn samples_have_the_exact_moments() {
     let shifted = Matrix::from_fn(3, 3, |i, j| if i == j { 2.0 } else { -0.5 });
     check_sample("shifted", &Gaussian::new(vec![1.0, -2.0, 3.0], shifted).unwrap());
     check_sample("autoregressive", &Gaussian::autoregressive(4, 0.8).unwrap());
+    check_sample("ill-conditioned", &Gaussian::ill_conditioned(5, 30.0).unwrap());
     check_sample("mixture", &GaussianMixture::default());
     check_sample("tri-crescent", &TriCrescent);
     check_sample("crescent", &Crescent);
@@ -243,4 +244,23 @@ fn windows_hold_nearly_all_of_a_plane_density() {
     }
     assert_eq!(Gaussian::standard(3).unwrap().window(), None);
     assert_eq!(Funnel::new(3).unwrap().window(), None);
+}
+
+#[test]
+fn the_condition_number_is_what_was_asked_for() {
+    let (dim, condition) = (50, 1e3);
+    let covariance =
+        Gaussian::ill_conditioned(dim, condition).unwrap().exact_moments().unwrap().covariance;
+    // The waves are eigenvectors; the first and the last have the extreme variances.
+    for (j, variance) in [(0, 1.0), (dim - 1, 1.0 / condition)] {
+        let wave =
+            |i: usize| (std::f64::consts::PI * (i as f64 + 0.5) * j as f64 / dim as f64).cos();
+        for i in 0..dim {
+            let row: f64 = (0..dim).map(|k| covariance.row(i)[k] * wave(k)).sum();
+            assert!((row - variance * wave(i)).abs() < 1e-13, "wave {j}, row {i}");
+        }
+    }
+    let trace: f64 = (0..dim).map(|i| covariance.row(i)[i]).sum();
+    let variances: f64 = (0..dim).map(|j| condition.powf(-(j as f64) / 49.0)).sum();
+    assert!((trace - variances).abs() < 1e-12);
 }

@@ -6,7 +6,7 @@
 (100, 2)
 
 `sample` takes a JAX, PyTorch or NumPy log density, a NumPyro or PyMC model, a Stan model or the name
-of a model that ships. `methods()` and `models()` list what has a name. `velocity`, `kernel_sums`, `ksd`
+of a model that ships; `tune` finds step size and momentum for one. `methods()` and `models()` list what has a name. `velocity`, `kernel_sums`, `ksd`
 and `Dynamics` are the pieces, for a loop of your own.
 """
 
@@ -16,6 +16,7 @@ from steinflow._low_level import bandwidth, jax_velocity, kernel_sums, ksd, velo
 from steinflow._result import Result
 from steinflow._sample import sample
 from steinflow._steinflow import SamplingError, __version__
+from steinflow._tune import TuneResult, tune
 
 __all__ = [
     "Coefficient",
@@ -24,6 +25,7 @@ __all__ = [
     "ModelInfo",
     "Result",
     "SamplingError",
+    "TuneResult",
     "__version__",
     "bandwidth",
     "jax_velocity",
@@ -33,5 +35,6 @@ __all__ = [
     "model",
     "models",
     "sample",
+    "tune",
     "velocity",
 ]

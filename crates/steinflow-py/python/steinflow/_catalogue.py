@@ -58,6 +58,7 @@ def model(
     target: str | None = None,
     prior_sd: float | None = None,
     noise_sd: float | None = None,
+    condition: float | None = None,
 ) -> _steinflow.BuiltIn:
     """A model that ships, with options.
 
@@ -75,7 +76,15 @@ def model(
         The CSV file of a regression, or the name of a data set, and the column to predict.
     prior_sd, noise_sd
         Standard deviations of a regression.
+    condition
+        Largest over smallest variance of the `gaussian` with a `dim`.
     """
     return _steinflow.BuiltIn(
-        name, dim=dim, data=data, target=target, prior_sd=prior_sd, noise_sd=noise_sd
+        name,
+        dim=dim,
+        data=data,
+        target=target,
+        prior_sd=prior_sd,
+        noise_sd=noise_sd,
+        condition=condition,
     )

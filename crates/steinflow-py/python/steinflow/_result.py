@@ -13,6 +13,7 @@ from steinflow._low_level import ksd as stein_discrepancy
 
 if TYPE_CHECKING:
     from steinflow._sample import Run
+    from steinflow._tune import TuneResult
 
 
 class Result:
@@ -45,6 +46,8 @@ class Result:
         self._draws: np.ndarray | None = outcome.get("draws")
         self.draw_steps: np.ndarray | None = outcome.get("draw_steps")
         self._outcome = outcome
+        self.tuning: TuneResult | None = None
+        """What was tried before the run, with `tune=True`."""
 
     @property
     def theta(self) -> np.ndarray:

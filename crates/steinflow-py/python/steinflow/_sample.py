@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from steinflow import _detect, _settings, _steinflow, _tree
+from steinflow import _detect, _settings, _steinflow, _tree, _tune
 from steinflow._progress import Bar
 from steinflow._result import Result
 from steinflow._signals import interruptible
@@ -137,6 +137,7 @@ def sample(
     progress: bool = True,
     checkpoint: str | PathLike[str] | None = None,
     checkpoint_seconds: float = 60.0,
+    tune: bool = False,
     **parameters: Any,
 ) -> Result:
     """Draws particles from a density known up to a constant.
@@ -213,6 +214,9 @@ def sample(
     checkpoint, checkpoint_seconds
         A file that the run is saved to every so many seconds and at its end; where it exists, the run
         goes on from it.
+    tune
+        Finds what `step_size` and the method's `friction`, `mu` and `gamma` leave open by short pilot
+        runs first, as `steinflow.tune` does; `Result.tuning` has what was tried.
     **parameters
         What the method has: `friction`, `sigma`, `mu`, `gamma`, `sigma_u`, `metric_scale`, `adapt`, …
 
@@ -229,6 +233,57 @@ def sample(
         A run that failed on the way. What your own function raises reaches you as it is, with a note
         that says at which step.
     """
+    given = {name: value for name, value in locals().items() if name != "tune"}
+    run = prepare(**given)
+    tuning = None
+    if tune:
+        tuning = _tune.search(run)
+        run.settings = tuning.applied_to(run.settings)
+    result = run.start(_checkpoint(run, checkpoint, checkpoint_seconds))
+    result.tuning = tuning
+    return result
+
+
+def prepare(
+    target: Any,
+    init: Any,
+    *,
+    method: str,
+    particles: int | None,
+    steps: int,
+    step_size: float | str | None,
+    integrator: str | None,
+    phases: Iterable[tuple[str | None, int, float | str | None]] | None,
+    seed: int,
+    loglikelihood_fn: Callable[..., Any] | None,
+    logprior_fn: Callable[..., Any] | None,
+    data: Any,
+    batch_size: int | None,
+    shapes: int | Mapping[str, Any] | None,
+    backend: str | None,
+    model_args: Sequence[Any],
+    model_kwargs: Mapping[str, Any] | None,
+    dtype: Any,
+    kernel: str | None,
+    kernel_on: str | None,
+    bandwidth: float | str | Sequence[float] | None,
+    dynamics: Any,
+    resample_every: int | None,
+    collect_from: int | None,
+    collect_every: int | None,
+    precondition: str | None,
+    precondition_hold: int | None,
+    non_finite: str,
+    budget: float | None,
+    tolerance: float | None,
+    window: Sequence[tuple[float, float]] | None,
+    trace_every: int | None,
+    callbacks: Iterable[Callable[[Any], Any]],
+    progress: bool,
+    parameters: dict[str, Any],
+    **_: Any,
+) -> Run:
+    """The run that the arguments of `sample` ask for, checked and ready to start."""
     wanted = _precision(dtype)
     made, start = _make_target(
         target,
@@ -284,8 +339,7 @@ def sample(
         **_settings.split_parameters(parameters),
     )
     start = _checked_start(start, made, settings)
-    run = Run(made, start, settings, list(callbacks), progress)
-    return run.start(_checkpoint(run, checkpoint, checkpoint_seconds))
+    return Run(made, start, settings, list(callbacks), progress)
 
 
 def _precision(dtype: Any) -> np.dtype | None:

@@ -103,4 +103,5 @@ _OTHERS = (
     "dtype",
     "backend",
     "shapes",
+    "tune",
 )

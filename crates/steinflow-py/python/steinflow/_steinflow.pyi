@@ -22,6 +22,7 @@ class BuiltIn:
         target: str | None = None,
         prior_sd: float | None = None,
         noise_sd: float | None = None,
+        condition: float | None = None,
     ) -> BuiltIn: ...
     @property
     def name(self) -> str: ...
@@ -63,6 +64,16 @@ def run(
     callback: Callable[[dict[str, Any]], Any] | None = None,
     checkpoint: Checkpoint | None = None,
     save: Any = None,
+) -> dict[str, Any]: ...
+def tune(
+    target: Any,
+    init: NDArray[Any],
+    settings: Mapping[str, Any],
+    *,
+    rungs: int,
+    budget_steps: int | None = None,
+    interrupt: Interrupt | None = None,
+    progress: Callable[[int, int, float], None] | None = None,
 ) -> dict[str, Any]: ...
 def standard_normal(count: int, dim: int, seed: int) -> NDArray[np.float64]: ...
 def velocity(

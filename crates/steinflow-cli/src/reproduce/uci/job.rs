@@ -7,12 +7,13 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use steinflow::method::Method;
 use steinflow::run::{Observer, Snapshot};
+use steinflow::tune::{Rung, successive_halving};
 use steinflow::{Matrix, Real};
 use steinflow_models::NETWORK;
 use steinflow_models::data::{Located, RegressionData, Split, Table};
 use steinflow_models::network::{Bnn, NetworkFit, NetworkSpec};
 
-use super::plan::{DataSetPlan, Plan, Run, Rung};
+use super::plan::{self, DataSetPlan, Plan, Run};
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::sample::sampler;
@@ -117,7 +118,7 @@ impl Job<'_> {
     /// The points of the grid, best first, by successive halving on a part of the training rows, and
     /// the log-likelihood of those that went all the way.
     fn rank<T: Real>(&self, split: &Split) -> Result<Vec<(Choice, Option<f64>)>> {
-        let mut candidates = self.candidates();
+        let candidates = self.candidates();
         if let [only] = candidates[..] {
             return Ok(vec![(only, None)]);
         }
@@ -125,36 +126,27 @@ impl Job<'_> {
         let inner = split.hold_out(search.validation_fraction, self.split as u64)?;
         let settings = self.settings(Choice::default(), None);
         let fit = Fit::<T>::new(&self.source.table, &inner, &settings)?;
-        let last = Rung { steps: self.steps(), keep: 0 };
-        let mut ranking = Vec::new();
-        for rung in search.rungs.iter().chain([&last]) {
-            let judge = |choice| -> Result<f64> {
-                let (theta, _) = fit.particles(self.settings(choice, Some(rung.steps)), None)?;
-                Ok(fit.scores(&theta)?.log_likelihood)
+        let mut rungs: Vec<Rung> = search.rungs.iter().map(plan::Rung::rung).collect();
+        rungs.push(Rung { steps: self.steps(), keep: 0 });
+        // Schedules stretch with the length of a run, so that a longer one starts afresh.
+        let advance = |candidate, _, steps| -> Result<Option<f64>> {
+            let judge = || -> Result<f64> {
+                let settings = self.settings(candidates[candidate], Some(steps));
+                Ok(fit.scores(&fit.particles(settings, None)?.0)?.log_likelihood)
             };
             // A setting that runs away has lost.
-            let value = |choice| {
-                judge(choice).ok().filter(|value| value.is_finite()).unwrap_or(f64::NEG_INFINITY)
-            };
-            let mut judged: Vec<(f64, Choice)> =
-                candidates.iter().map(|&choice| (value(choice), choice)).collect();
-            judged.sort_by(|a, b| b.0.total_cmp(&a.0));
-            let goes_all_the_way = rung.keep == 0;
-            candidates.clear();
-            let mut out = Vec::new();
-            for (value, choice) in judged {
-                let alike = candidates.iter().filter(|other: &&Choice| other.eta == choice.eta);
-                if alike.count() < rung.keep && value.is_finite() {
-                    candidates.push(choice);
-                } else {
-                    let value = (goes_all_the_way && value.is_finite()).then_some(value);
-                    out.push((choice, value));
-                }
-            }
-            // Those who drop out later stand before those who dropped out earlier.
-            ranking.splice(0..0, out);
-        }
-        Ok(ranking)
+            Ok(judge().ok())
+        };
+        let eta = |candidate: usize| {
+            candidates.iter().position(|other| other.eta == candidates[candidate].eta).unwrap_or(0)
+        };
+        let judge = |runs: &[(usize, f64)]| Ok(runs.iter().map(|(_, value)| -value).collect());
+        let found = successive_halving(candidates.len(), &rungs, eta, advance, judge)?;
+        let value = |candidate| {
+            let trial = found.last_trial(candidate)?;
+            (trial.rung + 1 == rungs.len()).then_some(-trial.score?)
+        };
+        Ok(found.ranking.iter().map(|&i| (candidates[i], value(i))).collect())
     }
 
     /// All points of the grid that the method searches.

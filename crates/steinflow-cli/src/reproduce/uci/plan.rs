@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};
 use steinflow::Error as LibraryError;
+use steinflow::tune;
 use steinflow_models::data::data_set;
 use toml::Table;
 
@@ -50,6 +51,12 @@ pub struct Search {
 pub struct Rung {
     pub steps: u64,
     pub keep: usize,
+}
+
+impl Rung {
+    pub fn rung(&self) -> tune::Rung {
+        tune::Rung { steps: self.steps, keep: self.keep }
+    }
 }
 
 #[derive(Clone, Default, Deserialize)]

@@ -1,0 +1,50 @@
+//! What is searched: all that the method has and the user has not set.
+
+use steinflow::tune::{Choice, Open, choices, learning_rates};
+use steinflow_models::Model;
+
+use crate::config::{self, Config};
+use crate::error::{Error, Result};
+use crate::settings::Settings;
+
+/// The user's settings with a choice in them, and with the size of the run as it would be without.
+pub fn apply(choice: Choice, settings: &Settings, base: &Config) -> Settings {
+    let mut own = settings.clone();
+    own.model = Some(base.model.clone());
+    own.method = Some(base.method.clone());
+    own.particles = Some(base.particles);
+    own.steps = Some(base.phase.iter().map(|phase| phase.steps).sum());
+    own.eta = choice.eta.or(own.eta);
+    own.alpha = choice.alpha.or(own.alpha);
+    own.mu = choice.mu.or(own.mu);
+    own.gamma = choice.gamma.or(own.gamma);
+    own
+}
+
+/// All points of the grid, the shortest steps first.
+pub fn all(
+    settings: &Settings,
+    base: &Config,
+    model: &dyn Model<f64>,
+    rates_per_decade: u32,
+) -> Result<Vec<Choice>> {
+    if !settings.phase.is_empty() {
+        return Err(Error::DoesNotFit {
+            option: "phase",
+            what: "tuning".to_owned(),
+            remedy: "a phase states its step size; leave it out, and give --steps".to_owned(),
+        });
+    }
+    let open = Open {
+        step_size: settings.step_size.is_none() && settings.eta.is_none(),
+        friction: settings.friction.is_none() && settings.alpha.is_none(),
+        mu: settings.mu.is_none(),
+        gamma: settings.gamma.is_none(),
+    };
+    let start = model.start();
+    let mean = base.start_mean.as_ref().unwrap_or(&start.mean);
+    let sd = base.start_sd.unwrap_or(start.sd);
+    let sharpness = config::sharpness(model, mean, sd, &base.precondition)?;
+    let rates = learning_rates(sharpness, base.particles, rates_per_decade);
+    Ok(choices(&base.method()?, open, &rates)?)
+}
