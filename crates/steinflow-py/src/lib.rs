@@ -8,6 +8,7 @@ mod arrays;
 mod built_in;
 mod catalogue;
 mod checkpoint;
+mod diagnose;
 mod dynamics;
 mod errors;
 mod interrupt;
@@ -34,6 +35,9 @@ fn _steinflow(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::standard_normal, module)?)?;
     module.add_function(wrap_pyfunction!(tune::tune, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnose::diagnose, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnose::ksd_test, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnose::distances, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::velocity, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::kernel_sums, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::squared_ksd, module)?)?;

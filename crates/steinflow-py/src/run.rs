@@ -317,6 +317,7 @@ fn trace_columns<'py>(py: Python<'py>, trace: &Trace) -> PyResult<Bound<'py, PyD
     columns.set_item("mean_log_density", numbers(|row| row.mean_log_density))?;
     columns.set_item("velocity_norm", numbers(|row| row.velocity_norm))?;
     columns.set_item("bandwidth", numbers(|row| row.bandwidth.unwrap_or(f64::NAN)))?;
+    columns.set_item("ksd", numbers(|row| row.stein_discrepancy.unwrap_or(f64::NAN)))?;
     columns.set_item("step_size", numbers(|row| row.step_size))?;
     columns.set_item("gradients", counts(|row| row.gradients))?;
     columns.set_item("seconds", numbers(|row| row.seconds))?;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use steinflow::dynamics::Dynamics;
 use steinflow::dynamics::metric::EnergySign;
+use steinflow::dynamics::{Dynamics, Structure};
 use steinflow::field::Field;
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Parameters, Region};
@@ -220,6 +220,17 @@ impl Settings {
         }
         let (sigma, raised) = (variance.unwrap_or(1.0).max(0.0).sqrt(), Some(own.raised()));
         Ok(Motion { dynamics: Box::new(own), field, method, sigma, raised })
+    }
+
+    /// The blocks of the state, for a target of `dim` coordinates.
+    pub fn structure(&self, py: Python<'_>, dim: usize) -> PyResult<Structure> {
+        if let Some(own) = &self.dynamics {
+            let own: Box<dyn Dynamics<f64>> = Box::new(OwnDynamics::read(own.bind(py))?);
+            return Ok(own.structure(dim));
+        }
+        let method = self.method()?;
+        let parameters = self.parameters(&method, &BTreeMap::new())?;
+        Ok(method.build_dynamics::<f64>(&parameters).structure(dim))
     }
 
     /// What a non-finite number does to the run.

@@ -6,11 +6,13 @@
 (100, 2)
 
 `sample` takes a JAX, PyTorch or NumPy log density, a NumPyro or PyMC model, a Stan model or the name
-of a model that ships; `tune` finds step size and momentum for one. `methods()` and `models()` list what has a name. `velocity`, `kernel_sums`, `ksd`
-and `Dynamics` are the pieces, for a loop of your own.
+of a model that ships; `tune` finds step size and momentum for one. `methods()` and `models()` list what
+has a name. `Result.diagnose`, `ksd_test` and `distances` say whether to believe particles. `velocity`,
+`kernel_sums`, `ksd` and `Dynamics` are the pieces, for a loop of your own.
 """
 
 from steinflow._catalogue import MethodInfo, ModelInfo, methods, model, models
+from steinflow._diagnosis import Diagnosis, Distances, Evidence, KsdTest, distances, ksd_test
 from steinflow._dynamics import Coefficient, Dynamics
 from steinflow._low_level import bandwidth, jax_velocity, kernel_sums, ksd, velocity
 from steinflow._result import Result
@@ -20,7 +22,11 @@ from steinflow._tune import TuneResult, tune
 
 __all__ = [
     "Coefficient",
+    "Diagnosis",
+    "Distances",
     "Dynamics",
+    "Evidence",
+    "KsdTest",
     "MethodInfo",
     "ModelInfo",
     "Result",
@@ -28,9 +34,11 @@ __all__ = [
     "TuneResult",
     "__version__",
     "bandwidth",
+    "distances",
     "jax_velocity",
     "kernel_sums",
     "ksd",
+    "ksd_test",
     "methods",
     "model",
     "models",

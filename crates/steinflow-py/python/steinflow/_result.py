@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinflow import _export, _plots, _report
+from steinflow import _diagnosis, _export, _plots, _report
 from steinflow._low_level import ksd as stein_discrepancy
 
 if TYPE_CHECKING:
+    from steinflow._diagnosis import Diagnosis
     from steinflow._sample import Run
     from steinflow._tune import TuneResult
 
@@ -41,7 +42,7 @@ class Result:
         """`finished`, `at rest`, `out of time` or `interrupted`."""
         self.steps: int = outcome["steps"]
         self.trace: dict[str, np.ndarray] = outcome["trace"]
-        """Step, mean log density, velocity norm, bandwidth, step size, gradients and seconds."""
+        """Step, mean log density, velocity norm, bandwidth, KSD, step size, gradients and seconds."""
         self.method: str = run.settings["method"]
         self._draws: np.ndarray | None = outcome.get("draws")
         self.draw_steps: np.ndarray | None = outcome.get("draw_steps")
@@ -110,6 +111,22 @@ class Result:
             "frozen": self._outcome["frozen"],
             "shrinks": self._outcome["shrinks"],
         }
+
+    def diagnose(self, *, search_modes: bool = True) -> Diagnosis:
+        """Judges the particles, or the draws where any were collected.
+
+        >>> import steinflow
+        >>> run = dict(dim=50, method="svgd", steps=300, step_size=1.0, progress=False)
+        >>> found = steinflow.sample("standard-normal", **run).diagnose()
+        >>> found.verdict
+        'collapsed'
+        >>> print(found.title)
+        Collapsed
+
+        Evaluates the target at the particles, and, to search for modes without particles, some thousand
+        times around them; `search_modes=False` leaves that out.
+        """
+        return _diagnosis.of_result(self, search_modes)
 
     def ksd(self, **settings: Any) -> float:
         """Kernel Stein discrepancy of the particles from the target; settings as `steinflow.ksd`."""

@@ -88,6 +88,26 @@ def kernel_sums(
 def squared_ksd(
     particles: NDArray[Any], score: NDArray[Any], kernel: str, rule: str, statistic: str
 ) -> float: ...
+def diagnose(
+    target: Any,
+    state: NDArray[Any],
+    settings: Mapping[str, Any],
+    *,
+    log_densities: Sequence[float],
+    draws: NDArray[Any] | None = None,
+    search_modes: bool = True,
+) -> dict[str, Any]: ...
+def ksd_test(
+    particles: NDArray[np.float64],
+    score: NDArray[np.float64],
+    kernel: str,
+    rule: str,
+    replicates: int,
+    seed: int,
+) -> tuple[float, float]: ...
+def distances(
+    x: NDArray[np.float64], y: NDArray[np.float64], directions: int, seed: int
+) -> tuple[float, float, float]: ...
 def bandwidth(particles: NDArray[Any], rule: str) -> float: ...
 def write_parquet(
     path: str | PathLike[str], names: Sequence[str], columns: Mapping[str, NDArray[Any]]

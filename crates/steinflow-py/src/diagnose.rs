@@ -1,0 +1,166 @@
+//! Whether particles can be believed, and how far they are from others.
+
+use numpy::PyReadonlyArray2;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use steinflow::diagnostics::{
+    Diagnosis, EnergyDistance, Judged, Statistic, SteinKernel, pooled_bandwidth,
+    sliced_wasserstein, squared_mean_discrepancy,
+};
+use steinflow::kernel::{Bandwidth, Radial};
+use steinflow::method::FieldKind;
+use steinflow::run::{Samples, TraceRow};
+use steinflow::{LogDensity, Matrix};
+
+use crate::arrays::{Array2, Number, matrix};
+use crate::errors::to_python;
+use crate::run::Target;
+use crate::settings::Settings;
+
+/// Judges the particles of a run, `state` with auxiliary variables; `draws` are collected ones, draw after
+/// draw of all particles.
+#[pyfunction]
+#[pyo3(signature = (target, state, settings, *, log_densities, draws=None, search_modes=true))]
+pub fn diagnose<'py>(
+    py: Python<'py>,
+    target: Target<'py>,
+    state: Array2<'py>,
+    settings: Settings,
+    log_densities: Vec<f64>,
+    draws: Option<Array2<'py>>,
+    search_modes: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let request = Request { py, settings: &settings, log_densities: &log_densities, search_modes };
+    match (state, draws) {
+        (Array2::Double(state), None) => request.judge(&target, &state, None),
+        (Array2::Single(state), None) => request.judge(&target, &state, None),
+        (Array2::Double(state), Some(Array2::Double(draws))) => {
+            request.judge(&target, &state, Some(&draws))
+        }
+        (Array2::Single(state), Some(Array2::Single(draws))) => {
+            request.judge(&target, &state, Some(&draws))
+        }
+        _ => Err(PyValueError::new_err("draws and particles differ in precision")),
+    }
+}
+
+struct Request<'py, 's> {
+    py: Python<'py>,
+    settings: &'s Settings,
+    log_densities: &'s [f64],
+    search_modes: bool,
+}
+
+impl<'py> Request<'py, '_> {
+    fn judge<T: Number>(
+        &self,
+        target: &Target<'py>,
+        state: &PyReadonlyArray2<'py, T>,
+        draws: Option<&PyReadonlyArray2<'py, T>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let built;
+        let target: &dyn LogDensity<T> = match target {
+            Target::BuiltIn(model) => {
+                built = model.build::<T>()?;
+                &built
+            }
+            Target::Function(function) => function,
+        };
+        let method = self.settings.method()?;
+        let structure = self.settings.structure(self.py, target.dim())?;
+        let (state, row) = (matrix(state), |&mean_log_density: &f64| TraceRow {
+            step: 0,
+            mean_log_density,
+            velocity_norm: f64::NAN,
+            bandwidth: None,
+            stein_discrepancy: None,
+            step_size: f64::NAN,
+            gradients: 0,
+            seconds: 0.0,
+        });
+        let trace: Vec<TraceRow> = self.log_densities.iter().map(row).collect();
+        let draws = draws.map(|draws| {
+            let (theta, chains) = (matrix(draws), state.rows());
+            let steps = (0..(theta.rows() / chains.max(1)) as u64).collect();
+            Samples::resume(0, 1, chains, steps, theta)
+        });
+        let draws = draws.transpose().map_err(to_python)?;
+        let judged = Judged {
+            target,
+            state: &state,
+            structure: &structure,
+            is_interacting: method.field.has_kernel() || method.field == FieldKind::Lawgd,
+            is_random: method.field.is_random(),
+            trace: &trace,
+            draws: draws.as_ref(),
+            search_modes: self.search_modes,
+        };
+        let found = self.py.detach(|| judged.diagnose()).map_err(to_python)?;
+        describe(self.py, &found)
+    }
+}
+
+fn describe<'py>(py: Python<'py>, found: &Diagnosis) -> PyResult<Bound<'py, PyDict>> {
+    let answer = PyDict::new(py);
+    answer.set_item("verdict", found.verdict.name())?;
+    answer.set_item("title", found.verdict.title())?;
+    answer.set_item("headline", &found.headline)?;
+    let evidence = PyList::empty(py);
+    for item in &found.evidence {
+        let row = PyDict::new(py);
+        row.set_item("name", item.name)?;
+        row.set_item("value", item.value)?;
+        row.set_item("expected", &item.expected)?;
+        row.set_item("passed", item.passed)?;
+        row.set_item("meaning", item.meaning)?;
+        evidence.append(row)?;
+    }
+    answer.set_item("evidence", evidence)?;
+    answer.set_item("advice", &found.advice)?;
+    Ok(answer)
+}
+
+/// KSD² (U-statistic) with the p-value of the wild bootstrap.
+#[pyfunction]
+pub fn ksd_test(
+    py: Python<'_>,
+    particles: PyReadonlyArray2<'_, f64>,
+    score: PyReadonlyArray2<'_, f64>,
+    kernel: &str,
+    rule: &str,
+    replicates: usize,
+    seed: u64,
+) -> PyResult<(f64, f64)> {
+    let (x, s) = (matrix(&particles), matrix(&score));
+    let test = || -> steinflow::Result<(f64, f64)> {
+        let (radial, h) = (Radial::parse(kernel)?, Bandwidth::parse(rule)?.of(x.as_ref()));
+        let test = SteinKernel::new(x.as_ref(), s.as_ref(), radial, h)?.test(replicates, seed)?;
+        Ok((test.squared_discrepancy, test.p_value))
+    };
+    py.detach(test).map_err(to_python)
+}
+
+/// Energy distance, MMD² (squared exponential, pooled median bandwidth, U-statistic) and sliced W₂ between
+/// two sets of points.
+#[pyfunction]
+pub fn distances(
+    py: Python<'_>,
+    x: PyReadonlyArray2<'_, f64>,
+    y: PyReadonlyArray2<'_, f64>,
+    directions: usize,
+    seed: u64,
+) -> PyResult<(f64, f64, f64)> {
+    let (x, y): (Matrix<f64>, Matrix<f64>) = (matrix(&x), matrix(&y));
+    let all = || -> steinflow::Result<(f64, f64, f64)> {
+        let (x, y) = (x.as_ref(), y.as_ref());
+        let h = pooled_bandwidth(x, y)?;
+        let radial = Radial::SquaredExponential;
+        Ok((
+            EnergyDistance::to(y)?.of(x)?,
+            squared_mean_discrepancy(x, y, radial, h, Statistic::U)?,
+            sliced_wasserstein(x, y, directions, seed)?,
+        ))
+    };
+    py.detach(all).map_err(to_python)
+}

@@ -1,0 +1,66 @@
+"""Verdicts and distances from Python."""
+
+import numpy as np
+import pytest
+
+import steinflow
+
+
+def test_verdicts_tell_good_from_bad():
+    good = steinflow.sample("standard-normal", dim=2, method="svgd", steps=500, progress=False)
+    found = good.diagnose()
+    assert found.verdict == "trust"
+    assert "variance, all coordinates" in str(found)
+    assert found.advice
+    narrow = steinflow.sample(
+        "standard-normal", dim=50, method="svgd", steps=300, step_size=1.0, progress=False
+    )
+    assert narrow.diagnose().verdict == "collapsed"
+
+
+def test_functions_momenta_and_draws_are_judged():
+    def logdensity_and_gradient(theta):
+        return -0.5 * (theta**2).sum(1), -theta
+
+    result = steinflow.sample(
+        logdensity_and_gradient,
+        np.random.default_rng(0).standard_normal((100, 3)),
+        method="sghmc",
+        steps=400,
+        collect_from=200,
+        collect_every=10,
+        progress=False,
+    )
+    found = result.diagnose()
+    names = [item.name for item in found.evidence]
+    assert "variance, auxiliary variables" in names
+    assert "R̂ of the collected draws" in names
+    assert found.verdict in ("trust", "not-converged")
+    assert np.isfinite(result.trace["ksd"]).any()
+    without = result.diagnose(search_modes=False)
+    assert len(without.evidence) < len(found.evidence)
+
+
+def test_a_missing_mode_is_found():
+    def two_modes(theta):
+        left, right = theta + [4.0, 0.0], theta - [4.0, 0.0]
+        heights = np.stack([-0.5 * (left**2).sum(1), -0.5 * (right**2).sum(1)])
+        total = np.logaddexp(*heights)
+        share = np.exp(heights - total)
+        return total, -(share[0][:, None] * left + share[1][:, None] * right)
+
+    start = np.random.default_rng(0).standard_normal((60, 2)) * 0.3 - [4.0, 0.0]
+    result = steinflow.sample(two_modes, start, method="svgd", steps=300, progress=False)
+    found = result.diagnose()
+    assert found.verdict == "not-converged"
+    assert "mode without particles" in found.headline
+
+
+def test_distances_and_tests_refuse_what_does_not_fit():
+    x = np.zeros((5, 2))
+    with pytest.raises(ValueError, match="2 coordinates, expected 3"):
+        steinflow.distances(x, np.zeros((5, 3)))
+    with pytest.raises(ValueError, match="19 or more"):
+        steinflow.ksd_test(x, x, replicates=3)
+    with pytest.raises(ValueError, match="one row for each particle"):
+        steinflow.ksd_test(np.zeros(3), np.zeros(3))
