@@ -129,22 +129,24 @@ impl Stein {
         let share = T::of(1.0 / count as f64);
         let rows = velocity.as_mut_slice().par_chunks_mut(moved).enumerate();
         rows.with_min_len(rows_per_task(moved)).for_each(|(i, out)| {
-            let total = share * sums.row(i)[moved];
+            let total = sums.row(i)[moved];
             let blocks = out.chunks_exact_mut(dim).zip(sums.row(i).chunks_exact(dim));
             for (row_of_m, (out, force)) in multiples.iter().zip(blocks) {
                 for (place, multiple) in row_of_m.iter().enumerate() {
                     let x = &points.row(i)[columns(multiple)];
-                    let weight = total * multiple.factor * rate(multiple);
+                    let (weight, rate) = (total * multiple.factor, rate(multiple));
+                    // Shared out last, as in the general case: so both round alike.
+                    let share = if place + 1 == row_of_m.len() { share } else { T::one() };
                     vectorised(
                         #[inline(always)]
                         || {
                             if place == 0 {
                                 for ((out, &force), &x) in out.iter_mut().zip(force).zip(x) {
-                                    *out = share * force + weight * x;
+                                    *out = share * (force + weight * (rate * x));
                                 }
                             } else {
                                 for (out, &x) in out.iter_mut().zip(x) {
-                                    *out += weight * x;
+                                    *out = share * (*out + weight * (rate * x));
                                 }
                             }
                         },
