@@ -36,7 +36,7 @@ fn require_bandwidth(bandwidth: f64) -> Result<()> {
     Ok(())
 }
 
-fn require_same_dimension<T>(x: MatRef<'_, T>, y: MatRef<'_, T>) -> Result<()> {
+fn require_same_dimension<T: Copy>(x: MatRef<'_, T>, y: MatRef<'_, T>) -> Result<()> {
     if x.cols() != y.cols() {
         return Err(Error::Shape {
             what: "the points",

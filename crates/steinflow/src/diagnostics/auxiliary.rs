@@ -23,7 +23,7 @@ pub fn auxiliary_marginals<T: Real>(
     structure: &Structure,
 ) -> Vec<AuxiliaryMarginal> {
     let dim = structure.dim();
-    let of = |(block, &Auxiliary { mean, variance, ref name }): (usize, &Auxiliary)| {
+    let of = |(block, &Auxiliary { mean, variance, name }): (usize, &Auxiliary)| {
         let (mut sum, mut squares) = (0.0, 0.0);
         for i in 0..states.rows() {
             for x in &states.row(i)[block * dim..(block + 1) * dim] {
@@ -33,7 +33,7 @@ pub fn auxiliary_marginals<T: Real>(
             }
         }
         let count = states.rows() * dim;
-        let name = (*name).to_owned();
+        let name = name.to_owned();
         AuxiliaryMarginal { name, mean: sum / count as f64, square: squares / count as f64, count }
     };
     (1..).zip(structure.auxiliaries()).map(of).collect()

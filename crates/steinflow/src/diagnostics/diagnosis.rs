@@ -136,23 +136,46 @@ pub struct Subject<'a, T> {
     pub modes: Option<&'a Modes>,
 }
 
+/// What can be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// The log density has fallen far below what it was.
+    Fallen,
+    MissingMode,
+    WrongWeights,
+    /// A mean is off.
+    Shifted,
+    /// The log density still changes.
+    Moving,
+    Narrow,
+    Wide,
+    /// Narrow along some directions, wide along others.
+    Uneven,
+    Misshapen,
+    WrongMomenta,
+    /// Nothing is known to be wrong, but nothing could be.
+    Vague,
+}
+
 /// What the tests said.
 #[derive(Default)]
 struct Findings {
     evidence: Vec<Evidence>,
-    is_shifted: bool,
-    is_moving: bool,
-    is_narrow: bool,
-    is_wide: bool,
-    is_uneven: bool,
-    /// The variance that is left, where it is narrow.
+    faults: Vec<Fault>,
+    /// The lowest relative variance.
     narrowest: f64,
-    is_misshapen: bool,
-    has_wrong_momenta: bool,
-    has_fallen: bool,
-    misses_a_mode: bool,
-    weighs_modes_wrongly: bool,
-    cannot_tell: bool,
+}
+
+impl Findings {
+    fn note(&mut self, fault: Fault, is_there: bool) {
+        if is_there {
+            self.faults.push(fault);
+        }
+    }
+
+    fn has(&self, fault: Fault) -> bool {
+        self.faults.contains(&fault)
+    }
 }
 
 impl<T: Real> Subject<'_, T> {
@@ -202,7 +225,7 @@ impl<T: Real> Subject<'_, T> {
             (self.history.last(), self.history.iter().copied().reduce(f64::max))
         {
             // The particles of a good run are about d/2 below the mode.
-            found.has_fallen = best - last > 10.0 + 2.0 * self.dim();
+            found.note(Fault::Fallen, best - last > 10.0 + 2.0 * self.dim());
         }
         if rows < 20 {
             return;
@@ -221,12 +244,12 @@ impl<T: Real> Subject<'_, T> {
         // The mean of independent particles is itself uncertain, for as long as they remember.
         let own = if self.is_even { 0.0 } else { 3.5 * (2.0 / self.state.rows() as f64).sqrt() };
         let bound = (4.0 * noise).max(NEGLIGIBLE_DRIFT).max(own);
-        found.is_moving = !(change.abs() <= bound);
+        found.note(Fault::Moving, !(change.abs() <= bound));
         found.evidence.push(Evidence {
             name: "drift of the log density",
             value: change,
             expected: within(-bound, bound),
-            passed: Some(!found.is_moving),
+            passed: Some(!found.has(Fault::Moving)),
             meaning: "change of the mean log density over the last third of the run, in \
                       standard deviations of a Gaussian's",
         });
@@ -239,14 +262,16 @@ impl<T: Real> Subject<'_, T> {
         let bound_of = |shift: &Estimate| z * shift.standard_error.max(floor);
         let worst = worst(&identities.shift, |shift| shift.value.abs() / bound_of(shift));
         let bound = bound_of(&worst).max(NEGLIGIBLE_SHIFT);
-        found.is_shifted = !(worst.value.abs() <= bound);
-        found.cannot_tell |=
-            self.inflation() * worst.standard_error > VAGUE_SHIFT.max(LARGEST_EXCESS * floor);
+        found.note(Fault::Shifted, !(worst.value.abs() <= bound));
+        found.note(
+            Fault::Vague,
+            self.inflation() * worst.standard_error > VAGUE_SHIFT.max(LARGEST_EXCESS * floor),
+        );
         found.evidence.push(Evidence {
             name: "largest shift of a mean",
             value: worst.value.abs(),
             expected: format!("at most {}", short(bound)),
-            passed: Some(!found.is_shifted),
+            passed: Some(!found.has(Fault::Shifted)),
             meaning: "how far a coordinate's mean has to go, in standard deviations: a Newton step by \
                       E s = 0",
         });
@@ -260,8 +285,8 @@ impl<T: Real> Subject<'_, T> {
         let mut judge = |name, value: f64, low: f64, high: f64, meaning| {
             let (low, high) =
                 (low.min(*NEGLIGIBLE_SPREAD.start()), high.max(*NEGLIGIBLE_SPREAD.end()));
-            found.is_narrow |= !(value >= low);
-            found.is_wide |= value > high;
+            found.note(Fault::Narrow, !(value >= low));
+            found.note(Fault::Wide, value > high);
             found.narrowest = found.narrowest.min(value);
             found.evidence.push(Evidence {
                 name,
@@ -313,12 +338,12 @@ impl<T: Real> Subject<'_, T> {
             let inflation = self.inflation().powi(2);
             let bound = inflation * (expected + bound_of_largest(1, TAIL) * standard_error);
             let bound = bound.max(NEGLIGIBLE_UNEVENNESS);
-            found.is_uneven = !(value <= bound);
+            found.note(Fault::Uneven, !(value <= bound));
             found.evidence.push(Evidence {
                 name: "unevenness over directions",
                 value,
                 expected: format!("at most {}", short(bound)),
-                passed: Some(!found.is_uneven),
+                passed: Some(!found.has(Fault::Uneven)),
                 meaning: "mean square deviation from 1 of the relative variance, over all directions",
             });
         }
@@ -326,8 +351,11 @@ impl<T: Real> Subject<'_, T> {
         let error = self.inflation() * total_spread.standard_error;
         // Off, and by less than what is uncertain only because that is so much.
         let is_off = !NEGLIGIBLE_SPREAD.contains(&total_spread.value);
-        found.cannot_tell |= error > VAGUE_SPREAD.max(LARGEST_EXCESS * usual)
-            || (is_off && error > OFF_EXCESS * usual);
+        found.note(
+            Fault::Vague,
+            error > VAGUE_SPREAD.max(LARGEST_EXCESS * usual)
+                || (is_off && error > OFF_EXCESS * usual),
+        );
     }
 
     fn look_at_chains(&self, found: &mut Findings) {
@@ -356,7 +384,7 @@ impl<T: Real> Subject<'_, T> {
             let low = (1.0 - bound).min(*NEGLIGIBLE_SPREAD.start());
             let high = (1.0 + bound).max(*NEGLIGIBLE_SPREAD.end());
             let passed = marginal.square >= low && marginal.square <= high;
-            found.has_wrong_momenta |= !passed;
+            found.note(Fault::WrongMomenta, !passed);
             found.evidence.push(Evidence {
                 name: "variance, auxiliary variables",
                 value: marginal.square,
@@ -380,12 +408,12 @@ impl<T: Real> Subject<'_, T> {
         let radial = Radial::InverseMultiquadric;
         let kernel = SteinKernel::new(theta.as_ref(), score.as_ref(), radial, bandwidth)?;
         let test = kernel.test(REPLICATES, 0)?;
-        found.is_misshapen = test.p_value < 2.0 * TAIL;
+        found.note(Fault::Misshapen, test.p_value < 2.0 * TAIL);
         found.evidence.push(Evidence {
             name: "p-value of the Stein discrepancy",
             value: test.p_value,
             expected: format!("at least {}", 2.0 * TAIL),
-            passed: Some(!found.is_misshapen),
+            passed: Some(!found.has(Fault::Misshapen)),
             meaning: "how often exact draws would be as far from the target; particles that repel one \
                       another are nearer than draws, with values close to 1",
         });
@@ -407,23 +435,23 @@ impl<T: Real> Subject<'_, T> {
                 (mode.share - mode.weight).abs() - error
             };
             let largest = weights.iter().map(off).fold(f64::NEG_INFINITY, f64::max);
-            found.weighs_modes_wrongly = !(largest <= NEGLIGIBLE_WEIGHT);
+            found.note(Fault::WrongWeights, !(largest <= NEGLIGIBLE_WEIGHT));
             found.evidence.push(Evidence {
                 name: "weights of modes",
                 value: largest,
                 expected: format!("at most {NEGLIGIBLE_WEIGHT}"),
-                passed: Some(!found.weighs_modes_wrongly),
+                passed: Some(!found.has(Fault::WrongWeights)),
                 meaning: "how far a mode's share of the particles is from its weight, by log density \
                           and entropy, beyond what is uncertain",
             });
         }
         let Some(search) = self.search else { return };
-        found.misses_a_mode = search.unvisited.is_some();
+        found.note(Fault::MissingMode, search.unvisited.is_some());
         found.evidence.push(Evidence {
             name: "probes in modes without particles",
             value: search.share,
             expected: "0".to_owned(),
-            passed: Some(!found.misses_a_mode),
+            passed: Some(!found.has(Fault::MissingMode)),
             meaning: "share of points that climbed from around the particles to a place that a valley \
                       separates from all of them",
         });
@@ -444,46 +472,49 @@ impl<T: Real> Subject<'_, T> {
     }
 
     fn conclude(&self, found: Findings) -> Diagnosis {
-        if found.has_fallen && found.is_wide {
+        if found.has(Fault::Fallen) && found.has(Fault::Wide) {
             return diverged(
                 "log density has fallen far, and the particles are wide",
                 found.evidence,
             );
         }
         let percent = |share: f64| format!("{:.0} %", 100.0 * share.max(0.0));
-        let (verdict, headline) = if found.misses_a_mode {
+        let (verdict, headline) = if found.has(Fault::MissingMode) {
             let headline = "There is a mode without particles.".to_owned();
             (Verdict::NotConverged, headline)
-        } else if found.weighs_modes_wrongly {
+        } else if found.has(Fault::WrongWeights) {
             let headline = "The modes do not have the particles that they weigh.";
             (Verdict::NotConverged, headline.to_owned())
-        } else if found.is_shifted || found.is_moving {
-            let why = match (found.is_shifted, found.is_moving) {
+        } else if found.has(Fault::Shifted) || found.has(Fault::Moving) {
+            let why = match (found.has(Fault::Shifted), found.has(Fault::Moving)) {
                 (true, true) => "particles are still moving, and their means are off",
                 (true, false) => "means are not where the score is zero on average",
                 _ => "particles are still moving",
             };
             (Verdict::NotConverged, format!("The {why}."))
-        } else if found.is_narrow {
+        } else if found.has(Fault::Narrow) {
             let left = percent(found.narrowest);
             let headline = format!(
                 "The particles have {left} of the target's variance where they are \
                  narrowest. Means may be used, spreads and intervals not."
             );
             (Verdict::Collapsed, headline)
-        } else if found.is_wide || found.is_uneven || found.is_misshapen || found.has_wrong_momenta
+        } else if found.has(Fault::Wide)
+            || found.has(Fault::Uneven)
+            || found.has(Fault::Misshapen)
+            || found.has(Fault::WrongMomenta)
         {
-            let why = if found.is_wide {
+            let why = if found.has(Fault::Wide) {
                 "particles are wider than the target"
-            } else if found.is_uneven {
+            } else if found.has(Fault::Uneven) {
                 "particles are too narrow along some directions, or too wide along others"
-            } else if found.is_misshapen {
+            } else if found.has(Fault::Misshapen) {
                 "particles do not have the target's shape"
             } else {
                 "auxiliary variables do not have the variance that they must have"
             };
             (Verdict::MeansOnly, format!("The {why}."))
-        } else if found.cannot_tell {
+        } else if found.has(Fault::Vague) {
             let headline = "So few particles of this target's tails cannot tell \
                             whether the spread is right.";
             (Verdict::MeansOnly, headline.to_owned())
@@ -507,7 +538,9 @@ impl<T: Real> Subject<'_, T> {
                         .to_owned(),
                 );
             }
-            Verdict::NotConverged if found.misses_a_mode || found.weighs_modes_wrongly => {
+            Verdict::NotConverged
+                if found.has(Fault::MissingMode) || found.has(Fault::WrongWeights) =>
+            {
                 advice.push("start wider, so that every mode gets particles".to_owned());
                 advice.push(
                     "take dynamics that cross valleys: sghmc or sgrhmc-stein, with momentum"
@@ -516,7 +549,7 @@ impl<T: Real> Subject<'_, T> {
             }
             Verdict::NotConverged => {
                 advice.push("take more steps: the run can be resumed".to_owned());
-                if !found.is_moving {
+                if !found.has(Fault::Moving) {
                     advice.push(
                         "or larger ones: the particles hardly move, but are not where they should be"
                             .to_owned(),
@@ -537,11 +570,15 @@ impl<T: Real> Subject<'_, T> {
                     "take more steps, or larger ones: the start may be too narrow".to_owned(),
                 );
             }
-            Verdict::MeansOnly if found.cannot_tell && !found.is_wide && !found.is_uneven => {
+            Verdict::MeansOnly
+                if found.has(Fault::Vague)
+                    && !found.has(Fault::Wide)
+                    && !found.has(Fault::Uneven) =>
+            {
                 advice.push(format!("take more particles, {} or more", 4 * count));
             }
             Verdict::MeansOnly => {
-                if found.is_wide || found.has_wrong_momenta {
+                if found.has(Fault::Wide) || found.has(Fault::WrongMomenta) {
                     advice
                         .push("take smaller steps: too large ones widen the particles".to_owned());
                 }

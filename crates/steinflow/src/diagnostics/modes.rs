@@ -66,7 +66,7 @@ pub fn search_modes<T: Real>(
     // The mean of a mode's own particles is d/2 below its top.
     let worthy = |density: f64| density - 0.5 * dim as f64 > mean_density - WORTH;
     let mut best: Option<(f64, usize)> = None;
-    let mut hits = 0;
+    let mut hits = 0_usize;
     for (k, &density) in ends.log_density.iter().enumerate() {
         if !worthy(density) || !is_cut_off(&ends, k, &own, &own_density, &sds, evaluate)? {
             continue;

@@ -60,7 +60,7 @@ impl<T: Real> Field<T> for Stein {
             }
             (Radial::SquaredExponential, None) => self.one_slope(at, moving, &resolved, velocity),
             (Radial::InverseMultiquadric, _) => {
-                self.slope_per_factor(at, moving, &resolved, velocity)
+                self.slope_per_factor(at, moving, &resolved, velocity);
             }
         }
         self.bandwidths.clone_from(&resolved.bandwidths);
