@@ -6,8 +6,8 @@ mod report;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use indicatif::ProgressBar;
 use steinflow::Matrix;
@@ -155,8 +155,10 @@ impl Task {
 
     /// Makes the search, and the folder that tells of it.
     fn run_into(self, out: &Path, force: bool, quiet: bool) -> Result<Tuned> {
+        // Before there is a folder to see, so that whoever sees it can send a signal.
+        let watch = Watch::begin();
         let mut folder = RunFolder::create(out, force)?;
-        let watch = Watch::begin(folder.partial_path().to_owned());
+        let _ = watch.unfinished.set(folder.partial_path().to_owned());
         let what = format!("tuning {} on {}", self.base.method, self.base.model);
         let bar = bar(&what, quiet);
         let tuned = self.run(&bar);
@@ -176,20 +178,24 @@ impl Task {
 /// While pilots run, a signal ends everything at once: there is nothing yet to keep.
 struct Watch {
     is_on: Arc<AtomicBool>,
+    /// What is to be removed.
+    unfinished: Arc<OnceLock<PathBuf>>,
 }
 
 impl Watch {
-    fn begin(unfinished: PathBuf) -> Self {
-        let is_on = Arc::new(AtomicBool::new(true));
-        let watched = Arc::clone(&is_on);
+    fn begin() -> Self {
+        let (is_on, unfinished) = (Arc::new(AtomicBool::new(true)), Arc::new(OnceLock::new()));
+        let (watched, folder) = (Arc::clone(&is_on), Arc::<OnceLock<PathBuf>>::clone(&unfinished));
         on_signal(move |code| {
             if watched.load(Ordering::Relaxed) {
-                let _ = std::fs::remove_dir_all(&unfinished);
+                if let Some(folder) = folder.get() {
+                    let _ = std::fs::remove_dir_all(folder);
+                }
                 eprintln!("stopped; nothing was written");
                 std::process::exit(i32::from(code));
             }
         });
-        Self { is_on }
+        Self { is_on, unfinished }
     }
 
     /// From now on signals are others' concern.

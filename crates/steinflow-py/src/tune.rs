@@ -11,9 +11,10 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use steinflow::integrator::{self, StepSize};
+use steinflow::method::Parameter;
 use steinflow::run::{Outcome, Snapshot};
 use steinflow::tune::{
-    Choice, Open, Rung, Search, SteinJudge, choices, learning_rates, rungs_within, steps_of,
+    Choice, Rung, Search, SteinJudge, choices, learning_rates, rungs_within, steps_of,
     successive_halving,
 };
 use steinflow::{LogDensity, Matrix};
@@ -115,18 +116,21 @@ impl<'py> Request<'py, '_> {
         let settings = self.settings;
         // Of the first of several phases, which are refused later.
         let size = settings.phases.first().and_then(|(_, _, size)| size.as_deref());
-        let is_open = |name: &str| !settings.has_parameter(name);
-        let open = Open {
-            step_size: size.is_none(),
-            friction: is_open("friction"),
-            mu: is_open("mu"),
-            gamma: is_open("gamma"),
+        let searched = [Parameter::Friction, Parameter::Mu, Parameter::Gamma];
+        let set: Vec<Parameter> = searched
+            .into_iter()
+            .filter(|parameter| settings.has_parameter(parameter.name()))
+            .collect();
+        let rates = if size.is_some() {
+            Vec::new()
+        } else {
+            let sharpness = self
+                .py
+                .detach(|| integrator::sharpness(target, start.as_ref(), spread(start), None))
+                .map_err(to_python)?;
+            learning_rates(sharpness, start.rows(), RATES_PER_DECADE)
         };
-        let sharpness = self.py.detach(|| {
-            integrator::sharpness(target, start.as_ref(), spread(start), None).map_err(to_python)
-        })?;
-        let rates = learning_rates(sharpness, start.rows(), RATES_PER_DECADE);
-        let all = choices(&settings.method()?, open, &rates).map_err(to_python)?;
+        let all = choices(&settings.method()?, &rates, &set).map_err(to_python)?;
         let motion = settings.motion::<T>(self.py, None)?;
         let (method, sigma) = (motion.method, motion.sigma);
         let given = size.map(StepSize::parse).transpose().map_err(to_python)?;

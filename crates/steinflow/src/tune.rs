@@ -19,7 +19,7 @@ mod choice;
 mod halving;
 mod judge;
 
-pub use choice::{Choice, Open, choices};
+pub use choice::{Choice, choices};
 pub use halving::{Fate, Rung, Search, Trial, rungs, rungs_within, steps_of, successive_halving};
 pub use judge::SteinJudge;
 

@@ -2,6 +2,7 @@
 
 mod page;
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -206,7 +207,7 @@ fn simulated() -> String {
         let x: Vec<f64> = draws[..features].iter().map(|own| 0.6 * shared + 0.8 * own).collect();
         let total: f64 = x.iter().zip(&weights).map(|(x, weight)| x * weight).sum();
         let cells: Vec<String> = x.iter().map(|x| format!("{x:.6}")).collect();
-        text.push_str(&format!("{},{}\n", cells.join(","), u8::from(total + noise > 0.0)));
+        let _ = writeln!(text, "{},{}", cells.join(","), u8::from(total + noise > 0.0));
     }
     text
 }

@@ -1,6 +1,7 @@
 //! What is searched: all that the method has and the user has not set.
 
-use steinflow::tune::{Choice, Open, choices, learning_rates};
+use steinflow::method::Parameter;
+use steinflow::tune::{Choice, choices, learning_rates};
 use steinflow_models::Model;
 
 use crate::config::{self, Config};
@@ -35,16 +36,21 @@ pub fn all(
             remedy: "a phase states its step size; leave it out, and give --steps".to_owned(),
         });
     }
-    let open = Open {
-        step_size: settings.step_size.is_none() && settings.eta.is_none(),
-        friction: settings.friction.is_none() && settings.alpha.is_none(),
-        mu: settings.mu.is_none(),
-        gamma: settings.gamma.is_none(),
+    let given = [
+        (Parameter::Friction, settings.friction.is_some() || settings.alpha.is_some()),
+        (Parameter::Mu, settings.mu.is_some()),
+        (Parameter::Gamma, settings.gamma.is_some()),
+    ];
+    let set: Vec<Parameter> =
+        given.into_iter().filter_map(|(parameter, is_set)| is_set.then_some(parameter)).collect();
+    let rates = if settings.step_size.is_some() || settings.eta.is_some() {
+        Vec::new()
+    } else {
+        let start = model.start();
+        let mean = base.start_mean.as_ref().unwrap_or(&start.mean);
+        let sd = base.start_sd.unwrap_or(start.sd);
+        let sharpness = config::sharpness(model, mean, sd, &base.precondition)?;
+        learning_rates(sharpness, base.particles, rates_per_decade)
     };
-    let start = model.start();
-    let mean = base.start_mean.as_ref().unwrap_or(&start.mean);
-    let sd = base.start_sd.unwrap_or(start.sd);
-    let sharpness = config::sharpness(model, mean, sd, &base.precondition)?;
-    let rates = learning_rates(sharpness, base.particles, rates_per_decade);
-    Ok(choices(&base.method()?, open, &rates)?)
+    Ok(choices(&base.method()?, &rates, &set)?)
 }

@@ -44,47 +44,39 @@ impl fmt::Display for Choice {
     }
 }
 
-/// What nobody has set; of it, what the method has is searched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Open {
-    /// ε.
-    pub step_size: bool,
-    /// A.
-    pub friction: bool,
-    /// μ.
-    pub mu: bool,
-    /// γ.
-    pub gamma: bool,
-}
-
-/// All points of the grid over the learning rates `rates` and what else is open, the rates first to
-/// last. Where there is nothing to search, the error says so.
+/// All points of the grid over the learning rates `rates`, of which there are none where the step size
+/// is set, and over what the method has and is not `set`; the rates first to last. Where there is nothing
+/// to search, the error says so.
 ///
 /// ```
-/// use steinflow::method::Method;
-/// use steinflow::tune::{Open, choices};
-/// let open = Open { step_size: true, friction: true, mu: true, gamma: true };
-/// assert_eq!(choices(&Method::named("svgd")?, open, &[1e-3, 1e-2])?.len(), 2);
-/// assert_eq!(choices(&Method::named("sgnht-stein")?, open, &[1e-3, 1e-2])?.len(), 18);
-/// assert!(choices(&Method::named("lawgd")?, open, &[1e-3, 1e-2]).is_err());
+/// use steinflow::method::{Method, Parameter};
+/// use steinflow::tune::choices;
+/// let rates = [1e-3, 1e-2];
+/// assert_eq!(choices(&Method::named("svgd")?, &rates, &[])?.len(), 2);
+/// assert_eq!(choices(&Method::named("sgnht-stein")?, &rates, &[])?.len(), 18);
+/// assert_eq!(choices(&Method::named("sgnht-stein")?, &rates, &[Parameter::Mu])?.len(), 6);
+/// assert!(choices(&Method::named("svgd")?, &[], &[]).is_err());
+/// assert!(choices(&Method::named("lawgd")?, &rates, &[]).is_err());
 /// # Ok::<(), steinflow::Error>(())
 /// ```
-pub fn choices(method: &Method, open: Open, rates: &[f64]) -> Result<Vec<Choice>> {
+pub fn choices(method: &Method, rates: &[f64], set: &[Parameter]) -> Result<Vec<Choice>> {
     if method.field == FieldKind::Lawgd {
         let remedy = "there is nothing to tune: everything decays at rate 1 under it, whatever the target, \
                       and its default step size suits that; run it without tuning";
         return Err(Error::setting("method", &method.name, remedy));
     }
-    let some = |is_open: bool, values: &[f64]| -> Vec<Option<f64>> {
-        if is_open { values.iter().copied().map(Some).collect() } else { vec![None] }
-    };
+    let some = |values: &[f64]| -> Vec<Option<f64>> { values.iter().copied().map(Some).collect() };
     let own = method.parameters();
-    let has = |parameter| own.contains(&parameter);
-    let alphas = some(open.friction && has(Parameter::Friction), &MOMENTUM_DECAYS);
-    let mus = some(open.mu && has(Parameter::Mu), &COUPLINGS);
-    let gammas = some(open.gamma && has(Parameter::Gamma), &COUPLINGS);
+    let open = |parameter, values| {
+        let is_open = own.contains(&parameter) && !set.contains(&parameter);
+        if is_open { some(values) } else { vec![None] }
+    };
+    let etas = if rates.is_empty() { vec![None] } else { some(rates) };
+    let alphas = open(Parameter::Friction, &MOMENTUM_DECAYS);
+    let mus = open(Parameter::Mu, &COUPLINGS);
+    let gammas = open(Parameter::Gamma, &COUPLINGS);
     let mut all = Vec::new();
-    for &eta in &some(open.step_size, rates) {
+    for &eta in &etas {
         for &alpha in &alphas {
             for &mu in &mus {
                 all.extend(gammas.iter().map(|&gamma| Choice { eta, alpha, mu, gamma }));
@@ -93,7 +85,8 @@ pub fn choices(method: &Method, open: Open, rates: &[f64]) -> Result<Vec<Choice>
     }
     if all == [Choice::default()] {
         let searched = [Parameter::Friction, Parameter::Mu, Parameter::Gamma];
-        let names = searched.into_iter().filter(|&parameter| has(parameter)).map(Parameter::name);
+        let names =
+            searched.into_iter().filter(|parameter| own.contains(parameter)).map(Parameter::name);
         let names: Vec<&str> = std::iter::once("step size").chain(names).collect();
         let remedy = format!(
             "there is nothing to tune, for all that could be ({}) is set; leave some of it open",
