@@ -6,7 +6,7 @@ use std::io::Write as _;
 use serde::{Deserialize, Serialize};
 use steinflow::diagnostics::{EnergyDistance, Verdict};
 use steinflow::dynamics::Langevin;
-use steinflow::run::Trace;
+use steinflow::run::{Samples, Trace};
 use steinflow::{Error as LibraryError, Matrix};
 use steinflow_io::RunFolder;
 use steinflow_models::Model;
@@ -181,7 +181,6 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
         theta = exact(plan.particles, 1000 + seed)?;
         let structure =
             steinflow::dynamics::Dynamics::<f64>::structure(&Langevin::new(), model.dim());
-        config.method = "ld".to_owned();
         diagnosis = judge(&config, &*model, (&theta, &structure), &[], None)?;
     } else {
         let mut samples = config.samples::<f64>();
@@ -204,7 +203,7 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
             }
             Err(error) => return Err(error.into()),
             Ok(outcome) => {
-                theta = samples.as_ref().map_or_else(|| outcome.theta(), |samples| samples.theta());
+                theta = samples.as_ref().map_or_else(|| outcome.theta(), Samples::theta);
                 let state = (&outcome.state, &outcome.structure);
                 diagnosis = judge(&config, &*model, state, trace.rows(), samples.as_ref())?;
             }
