@@ -151,7 +151,8 @@ fn gaussian<T: Real>(dim: usize) -> impl LogDensity<T> {
 fn logistic() -> Result<LogisticRegression<f32>> {
     const FEATURES: usize = 53;
     let rows: Matrix<f64> = normal(1000, FEATURES + 1, 1.0, 1);
-    let mut csv: String = (0..FEATURES).map(|j| format!("x{j},")).collect();
+    let names: Vec<String> = (0..FEATURES).map(|j| format!("x{j},")).collect();
+    let mut csv = names.concat();
     csv.push_str("y\n");
     for i in 0..rows.rows() {
         let (features, chance) = rows.row(i).split_at(FEATURES);
