@@ -224,7 +224,7 @@ fn effective_sample_sizes_of_autoregressions_are_known() {
         let chain = |c: usize| {
             let mut x = noise.row(0)[c];
             let next = |t: usize| {
-                x = rho * x + (1.0 - rho * rho as f64).sqrt() * noise.row(t)[c];
+                x = rho * x + f64::sqrt(1.0 - rho * rho) * noise.row(t)[c];
                 x
             };
             (0..length).map(next).collect::<Vec<f64>>()
