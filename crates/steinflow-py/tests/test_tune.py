@@ -22,7 +22,7 @@ def test_what_is_found_samples_the_target():
     assert result.steps == 256
     assert 0.008 < result.particles.std() < 0.011
     assert tuned.ksd < 0.1 * next(row["ksd"] for row in tuned.tried if row["eta"] == 1e-8)
-    assert {row["fate"] for row in tuned.tried} >= {"best", "kept", "dropped", "diverged"}
+    assert {row["fate"] for row in tuned.tried} >= {"best", "kept", "dropped"}
     assert tuned.steps < 20 * 256
     assert "step_size=" in repr(tuned)
 
