@@ -49,7 +49,7 @@ def test_wrong_requests_are_told_what_to_do():
     for words, settings in [
         ("nothing to tune", {"method": "svgd", "step_size": 0.1}),
         ("nothing to tune", {"method": "lawgd"}),
-        ("leave them out", {"method": "svgd", "phases": [("euler", 10, 0.1)]}),
+        ("leave them out", {"method": "svgd", "phases": [("euler", 5, 0.1)] * 2}),
         ("budget-steps is 3", {"method": "svgd", "budget_steps": 3}),
         ("rungs is 0", {"method": "svgd", "rungs": 0}),
         ("rungs is 'x'", {"method": "svgd", "rungs": "x"}),
