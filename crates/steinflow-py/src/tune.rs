@@ -97,7 +97,9 @@ impl<'py> Request<'py, '_> {
         })?;
         let answer = self.describe(&search, &candidates)?;
         let found = PyDict::new(self.py);
-        if let StepSize::Constant(size) = candidates[best].step_size {
+        if let (Some(_), StepSize::Constant(size)) =
+            (candidates[best].choice.eta, candidates[best].step_size)
+        {
             found.set_item("step_size", size)?;
         }
         for (name, value) in &candidates[best].parameters {

@@ -22,7 +22,7 @@ def test_what_is_found_samples_the_target():
     assert result.steps == 256
     assert 0.008 < result.particles.std() < 0.011
     assert tuned.ksd < 0.1 * next(row["ksd"] for row in tuned.tried if row["eta"] == 1e-8)
-    assert {row["fate"] for row in tuned.tried} >= {"best", "kept", "dropped", "diverged"}
+    assert {row["fate"] for row in tuned.tried} >= {"best", "kept", "dropped"}
     assert tuned.steps < 20 * 256
     assert "step_size=" in repr(tuned)
 
@@ -49,7 +49,7 @@ def test_wrong_requests_are_told_what_to_do():
     for words, settings in [
         ("nothing to tune", {"method": "svgd", "step_size": 0.1}),
         ("nothing to tune", {"method": "lawgd"}),
-        ("leave them out", {"method": "svgd", "phases": [("euler", 10, 0.1)]}),
+        ("leave them out", {"method": "svgd", "phases": [("euler", 5, 0.1)] * 2}),
         ("budget-steps is 3", {"method": "svgd", "budget_steps": 3}),
         ("rungs is 0", {"method": "svgd", "rungs": 0}),
         ("rungs is 'x'", {"method": "svgd", "rungs": "x"}),
