@@ -62,6 +62,7 @@ fn without_arguments_it_shows_the_papers_toy() {
             "mean_log_density",
             "velocity_norm",
             "bandwidth",
+            "ksd",
             "step_size",
             "gradients",
             "seconds"
@@ -310,7 +311,7 @@ fn defaults_on_sharp_posteriors_do_not_run_away() {
         }
     }
     let text = desk.succeed("sample linear-regression --data d.csv --method ld --step-size 0.01 -q --steps 60 --out bad");
-    assert!(text.contains("warning: the mean log density fell"), "{text}");
+    assert!(text.contains("Diverged: The log density has fallen far"), "{text}");
 }
 
 #[test]

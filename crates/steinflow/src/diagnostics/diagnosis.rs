@@ -626,6 +626,9 @@ fn within(low: f64, high: f64) -> String {
 
 /// Three digits.
 fn short(x: f64) -> String {
+    if x.abs() >= 1e6 {
+        return format!("{x:.2e}");
+    }
     let digits = if x == 0.0 { 2.0 } else { (2.0 - x.abs().log10().floor()).clamp(0.0, 9.0) };
     format!("{x:.0$}", digits as usize)
 }
