@@ -46,6 +46,7 @@ fn a_run_is_scored_on_the_rows_that_it_holds_back() {
             ".steinflow-run",
             "checkpoint",
             "config.toml",
+            "diagnosis.json",
             "particles.parquet",
             "predictions.csv",
             "predictions.png",

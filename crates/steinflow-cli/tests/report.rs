@@ -9,7 +9,6 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use steinflow_io::{Column, Values, read_parquet, write_parquet};
 use support::desk::Desk;
 
 /// A diagnosis as `steinflow diagnose` leaves it, with words that would like to be markup.
@@ -48,15 +47,9 @@ fn assert_self_contained(page: &str) {
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
 }
 
-/// Adds a diagnosis, and a column `ksd` that has numbers in every tenth row.
+/// Puts a diagnosis with all that it may hold in place of the run's own.
 fn diagnose(folder: &Path) {
     fs::write(folder.join("diagnosis.json"), DIAGNOSIS).unwrap();
-    let path = folder.join("trace.parquet");
-    let mut columns = read_parquet(&path).unwrap();
-    let ksd = |i: usize| if i.is_multiple_of(10) { 1.0 / (i + 1) as f64 } else { f64::NAN };
-    let values = Values::F64((0..columns[0].values.len()).map(ksd).collect());
-    columns.push(Column { name: "ksd".to_owned(), values });
-    write_parquet(&columns, fs::File::create(path).unwrap()).unwrap();
 }
 
 /// Opens a page in Chromium and gives what it made of it; none where there is no Chromium.
@@ -99,7 +92,7 @@ fn a_page_about_one_run() {
     assert_self_contained(&page);
     for word in [
         "sgrhmc-stein on tri-crescent: 100 particles, 60 steps (finished)",
-        "This run has no diagnosis; <code>steinflow diagnose RUN</code> makes one",
+        "variance, all coordinates",
         "exact sd",
         "upper",
         "model = &quot;tri-crescent&quot;",
@@ -115,10 +108,14 @@ fn a_page_about_one_run() {
     assert_eq!((frames.len(), &frames[60]), (61, &Value::from(60)));
     assert_eq!(run["trace"]["step"].as_array().unwrap().len(), 60);
     if let Some(dom) = drawn(&desk.path("run/report.html")) {
-        // The animation, two marginals, four traces.
-        assert_eq!(figures(&dom), 7);
+        // The animation, two marginals, four traces, and KSD by steps and by gradients.
+        assert_eq!(figures(&dom), 9);
         assert!(dom.contains("Step 60"));
     }
+    fs::remove_file(desk.path("run/diagnosis.json")).unwrap();
+    desk.succeed("report run --force");
+    let words = "This run has no diagnosis; <code>steinflow diagnose RUN</code> makes one";
+    assert!(desk.read("run/report.html").contains(words));
     // The page belongs to the run.
     desk.fail("report run", 2, &["run/report.html", "exists", "--force"]);
     desk.succeed("report run --force");
@@ -153,7 +150,8 @@ fn names_from_files_stay_text() {
     }
     let run = &data(&page)["runs"][0];
     assert!(run["points"]["names"].as_array().unwrap().contains(&Value::from(feature)));
-    assert_eq!(run["trace"]["ksd"].as_array().unwrap().len(), 4);
+    // Of steps 16, 32 and the last.
+    assert_eq!(run["trace"]["ksd"].as_array().unwrap().len(), 3);
     if let Some(dom) = drawn(&desk.path("page.html")) {
         assert!(!dom.contains("<img") && dom.contains("KSD against gradients"));
     }
@@ -184,6 +182,7 @@ fn runs_are_compared() {
     desk.succeed(&format!("{run} --method ld --out runs/ld --collect-from 0 --collect-every 10"));
     desk.succeed(&format!("{run} --method svgd --out runs/svgd"));
     diagnose(&desk.path("runs/svgd"));
+    fs::remove_file(desk.path("runs/ld/diagnosis.json")).unwrap();
     assert_eq!(desk.succeed("report runs/ld runs/svgd").trim(), "runs/comparison.html");
     let page = desk.read("runs/comparison.html");
     assert_self_contained(&page);
