@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import steinflow
 
 
@@ -43,7 +42,8 @@ def test_functions_momenta_and_draws_are_judged():
 
 def test_a_missing_mode_is_found():
     def two_modes(theta):
-        left, right = theta + [4.0, 0.0], theta - [4.0, 0.0]
+        centre = np.array([4.0, 0.0])
+        left, right = theta + centre, theta - centre
         heights = np.stack([-0.5 * (left**2).sum(1), -0.5 * (right**2).sum(1)])
         total = np.logaddexp(*heights)
         share = np.exp(heights - total)

@@ -73,9 +73,9 @@ def tune(
     256
 
     All candidates of a grid run for a few steps, the better ones longer, and the best four for half of
-    the run, judged by kernel Stein discrepancy on all of the data, with one kernel for all. Searched are the learning
-    rate (the paper's grid, extended to where runs diverge) and what the method has of momentum decay, μ
-    and γ; what is passed is not.
+    the run, judged by kernel Stein discrepancy on all of the data, with one kernel for all. Searched are
+    the learning rate (the paper's grid, extended to where runs diverge) and what the method has of
+    momentum decay, μ and γ; what is passed is not.
 
     Parameters
     ----------
