@@ -6,13 +6,19 @@ import steinflow
 
 
 def test_verdicts_tell_good_from_bad():
-    good = steinflow.sample("standard-normal", dim=2, method="svgd", steps=500, progress=False)
+    good = steinflow.sample(
+        steinflow.model("standard-normal", dim=2), method="svgd", steps=500, progress=False
+    )
     found = good.diagnose()
     assert found.verdict == "trust"
     assert "variance, all coordinates" in str(found)
     assert found.advice
     narrow = steinflow.sample(
-        "standard-normal", dim=50, method="svgd", steps=300, step_size=1.0, progress=False
+        steinflow.model("standard-normal", dim=50),
+        method="svgd",
+        steps=300,
+        step_size=1.0,
+        progress=False,
     )
     assert narrow.diagnose().verdict == "collapsed"
 

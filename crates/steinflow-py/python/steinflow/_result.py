@@ -116,8 +116,9 @@ class Result:
         """Judges the particles, or the draws where any were collected.
 
         >>> import steinflow
-        >>> run = dict(dim=50, method="svgd", steps=300, step_size=1.0, progress=False)
-        >>> found = steinflow.sample("standard-normal", **run).diagnose()
+        >>> wide = steinflow.model("standard-normal", dim=50)
+        >>> run = dict(method="svgd", steps=300, step_size=1.0, progress=False)
+        >>> found = steinflow.sample(wide, **run).diagnose()
         >>> found.verdict
         'collapsed'
         >>> print(found.title)
