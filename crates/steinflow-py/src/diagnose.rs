@@ -21,17 +21,19 @@ use crate::settings::Settings;
 /// Judges the particles of a run, `state` with auxiliary variables; `draws` are collected ones, draw after
 /// draw of all particles.
 #[pyfunction]
-#[pyo3(signature = (target, state, settings, *, log_densities, draws=None, search_modes=true))]
+#[pyo3(signature = (target, state, settings, *, log_densities, discrepancies, draws=None, search_modes=true))]
 pub fn diagnose<'py>(
     py: Python<'py>,
     target: Target<'py>,
     state: Array2<'py>,
     settings: Settings,
     log_densities: Vec<f64>,
+    discrepancies: Vec<f64>,
     draws: Option<Array2<'py>>,
     search_modes: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let request = Request { py, settings: &settings, log_densities: &log_densities, search_modes };
+    let course: Vec<(f64, f64)> = log_densities.into_iter().zip(discrepancies).collect();
+    let request = Request { py, settings: &settings, course: &course, search_modes };
     match (state, draws) {
         (Array2::Double(state), None) => request.judge(&target, &state, None),
         (Array2::Single(state), None) => request.judge(&target, &state, None),
@@ -48,7 +50,8 @@ pub fn diagnose<'py>(
 struct Request<'py, 's> {
     py: Python<'py>,
     settings: &'s Settings,
-    log_densities: &'s [f64],
+    /// Mean log density and Stein discrepancy, where it was computed, row by row of the trace.
+    course: &'s [(f64, f64)],
     search_modes: bool,
 }
 
@@ -69,17 +72,17 @@ impl<'py> Request<'py, '_> {
         };
         let method = self.settings.method()?;
         let structure = self.settings.structure(self.py, target.dim())?;
-        let (state, row) = (matrix(state), |&mean_log_density: &f64| TraceRow {
+        let (state, row) = (matrix(state), |&(mean_log_density, ksd): &(f64, f64)| TraceRow {
             step: 0,
             mean_log_density,
             velocity_norm: f64::NAN,
             bandwidth: None,
-            stein_discrepancy: None,
+            stein_discrepancy: Some(ksd).filter(|x| !x.is_nan()),
             step_size: f64::NAN,
             gradients: 0,
             seconds: 0.0,
         });
-        let trace: Vec<TraceRow> = self.log_densities.iter().map(row).collect();
+        let trace: Vec<TraceRow> = self.course.iter().map(row).collect();
         let draws = draws.map(|draws| {
             let (theta, chains) = (matrix(draws), state.rows());
             let steps = (0..(theta.rows() / chains.max(1)) as u64).collect();

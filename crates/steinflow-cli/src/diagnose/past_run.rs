@@ -124,15 +124,17 @@ fn samples(columns: &Columns, names: &[String], chains: usize) -> Result<Option<
 
 fn trace(columns: &Columns) -> Result<Vec<TraceRow>> {
     let (steps, densities) = (columns.numbers("step")?, columns.numbers("mean_log_density")?);
-    let row = |(&step, &mean_log_density): (&f64, &f64)| TraceRow {
-        step: step as u64,
-        mean_log_density,
+    // Runs of earlier versions have none.
+    let ksd = columns.numbers("ksd").unwrap_or_default();
+    let row = |i: usize| TraceRow {
+        step: steps[i] as u64,
+        mean_log_density: densities[i],
         velocity_norm: f64::NAN,
         bandwidth: None,
-        stein_discrepancy: None,
+        stein_discrepancy: ksd.get(i).copied().filter(|x| !x.is_nan()),
         step_size: f64::NAN,
         gradients: 0,
         seconds: 0.0,
     };
-    Ok(steps.iter().zip(&densities).map(row).collect())
+    Ok((0..steps.len().min(densities.len())).map(row).collect())
 }

@@ -59,6 +59,7 @@ def of_result(result: Result, search_modes: bool) -> Diagnosis:
         np.ascontiguousarray(result.state),
         run.settings,
         log_densities=result.trace["mean_log_density"].tolist(),
+        discrepancies=result.trace["ksd"].tolist(),
         draws=draws if draws is not None and len(draws) else None,
         search_modes=search_modes,
     )

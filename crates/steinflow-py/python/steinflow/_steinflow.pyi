@@ -94,6 +94,7 @@ def diagnose(
     settings: Mapping[str, Any],
     *,
     log_densities: Sequence[float],
+    discrepancies: Sequence[float],
     draws: NDArray[Any] | None = None,
     search_modes: bool = True,
 ) -> dict[str, Any]: ...

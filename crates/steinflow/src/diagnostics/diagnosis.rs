@@ -17,6 +17,8 @@ use crate::{MatRef, Matrix, Real, Result};
 const NEGLIGIBLE_SHIFT: f64 = 0.1;
 /// A change of the mean log density, in standard deviations of a Gaussian's, that does not matter.
 const NEGLIGIBLE_DRIFT: f64 = 0.25;
+/// A fall of the Stein discrepancy over the last third of a run, as a part of it, that does not matter.
+const NEGLIGIBLE_FALL: f64 = 0.1;
 /// A difference between a mode's share of the particles and its weight that does not matter.
 const NEGLIGIBLE_WEIGHT: f64 = 0.1;
 /// Relative variances within these are as good as 1.
@@ -35,6 +37,8 @@ const VAGUE_SPREAD: f64 = 0.2;
 const TAIL: f64 = 0.001;
 /// Chains whose R̂ is above this have not been everywhere.
 pub(super) const LARGEST_R_HAT: f64 = 1.05;
+/// Fewer rows of a trace do not show a drift.
+const FEWEST_ROWS: usize = 40;
 /// More particles than this are thinned for the test by Stein discrepancy.
 const MOST_TESTED: usize = 500;
 const REPLICATES: usize = 999;
@@ -130,6 +134,8 @@ pub struct Subject<'a, T> {
     pub is_even: bool,
     /// Mean log density of the particles along the run, at even steps.
     pub history: &'a [f64],
+    /// Stein discrepancy of the particles along the run, at even steps; may be empty.
+    pub discrepancies: &'a [f64],
     /// What a search for modes without particles has found, if there was one.
     pub search: Option<&'a ModeSearch>,
     /// The modes that have particles, if they were weighed.
@@ -147,6 +153,8 @@ enum Fault {
     Shifted,
     /// The log density still changes.
     Moving,
+    /// Too few steps to see whether it does.
+    TooShort,
     Narrow,
     Wide,
     /// Narrow along some directions, wide along others.
@@ -187,6 +195,7 @@ impl<T: Real> Subject<'_, T> {
         }
         let mut found = Findings::default();
         self.look_at_the_course(&mut found);
+        self.look_at_the_discrepancy(&mut found);
         let identities = match self.modes {
             Some(modes) => SteinIdentities::within(self.theta, self.score, &modes.mode_of)?,
             None => SteinIdentities::new(self.theta, self.score)?,
@@ -227,7 +236,9 @@ impl<T: Real> Subject<'_, T> {
             // The particles of a good run are about d/2 below the mode.
             found.note(Fault::Fallen, best - last > 10.0 + 2.0 * self.dim());
         }
-        if rows < 20 {
+        // No course at all is no run: draws that come from elsewhere.
+        if rows < FEWEST_ROWS {
+            found.note(Fault::TooShort, rows > 0);
             return;
         }
         let window = |from: usize, to: usize| {
@@ -252,6 +263,28 @@ impl<T: Real> Subject<'_, T> {
             passed: Some(!found.has(Fault::Moving)),
             meaning: "change of the mean log density over the last third of the run, in \
                       standard deviations of a Gaussian's",
+        });
+    }
+
+    /// Particles without noise come to rest, and then their discrepancy does too.
+    fn look_at_the_discrepancy(&self, found: &mut Findings) {
+        let rows = self.discrepancies.len();
+        if !self.is_even || rows < 20 {
+            return;
+        }
+        let mean = |from: usize, to: usize| {
+            self.discrepancies[from..to].iter().sum::<f64>() / (to - from) as f64
+        };
+        let fall = 1.0 - mean(rows * 9 / 10, rows) / mean(rows * 13 / 20, rows * 3 / 4);
+        let is_falling = fall > NEGLIGIBLE_FALL;
+        found.note(Fault::Moving, is_falling);
+        found.evidence.push(Evidence {
+            name: "fall of the Stein discrepancy",
+            value: fall,
+            expected: format!("at most {NEGLIGIBLE_FALL}"),
+            passed: Some(!is_falling),
+            meaning: "by what part it fell over the last third of the run: it still falls where \
+                      particles creep along a ridge",
         });
     }
 
@@ -492,6 +525,12 @@ impl<T: Real> Subject<'_, T> {
                 _ => "particles are still moving",
             };
             (Verdict::NotConverged, format!("The {why}."))
+        } else if found.has(Fault::TooShort) {
+            let headline = format!(
+                "{} recorded steps are too few to show that the particles have come to rest.",
+                self.history.len()
+            );
+            (Verdict::NotConverged, headline)
         } else if found.has(Fault::Narrow) {
             let left = percent(found.narrowest);
             let headline = format!(
@@ -519,8 +558,13 @@ impl<T: Real> Subject<'_, T> {
                             whether the spread is right.";
             (Verdict::MeansOnly, headline.to_owned())
         } else {
-            let headline = "Where there are particles, their means and spreads are as good as \
-                            those of exact draws. Modes without particles cannot be seen from here.";
+            let headline = if self.search.is_some() {
+                "Means and spreads are as good as those of exact draws, and a search around the particles \
+                 found no mode that they miss."
+            } else {
+                "Where there are particles, their means and spreads are as good as those of exact draws; \
+                 modes without particles were not searched for."
+            };
             (Verdict::Trust, headline.to_owned())
         };
         let advice = self.advice(verdict, &found);
@@ -533,8 +577,7 @@ impl<T: Real> Subject<'_, T> {
         match verdict {
             Verdict::Trust => {
                 advice.push(
-                    "start from elsewhere, or wider, and compare: a mode without particles shows in \
-                     no test of these"
+                    "to be sure of modes that are far away, start from elsewhere, or wider, and compare"
                         .to_owned(),
                 );
             }
@@ -549,7 +592,7 @@ impl<T: Real> Subject<'_, T> {
             }
             Verdict::NotConverged => {
                 advice.push("take more steps: the run can be resumed".to_owned());
-                if !found.has(Fault::Moving) {
+                if !found.has(Fault::Moving) && !found.has(Fault::TooShort) {
                     advice.push(
                         "or larger ones: the particles hardly move, but are not where they should be"
                             .to_owned(),

@@ -55,6 +55,8 @@ impl<T: Real> Judged<'_, T> {
             .map_or(0.0, |chains| chains.effective_sample_size)
             .max(self.state.rows() as f64);
         let history: Vec<f64> = self.trace.iter().map(|row| row.mean_log_density).collect();
+        let discrepancies: Vec<f64> =
+            self.trace.iter().filter_map(|row| row.stein_discrepancy).collect();
         Subject {
             theta: theta.as_ref(),
             score: score.as_ref(),
@@ -64,6 +66,7 @@ impl<T: Real> Judged<'_, T> {
             structure: self.structure,
             is_even: self.is_interacting && !self.is_random,
             history: &history,
+            discrepancies: &discrepancies,
             search: search.as_ref(),
             modes: modes.as_ref(),
         }
