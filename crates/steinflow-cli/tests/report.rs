@@ -150,8 +150,8 @@ fn names_from_files_stay_text() {
     }
     let run = &data(&page)["runs"][0];
     assert!(run["points"]["names"].as_array().unwrap().contains(&Value::from(feature)));
-    // Of steps 16, 32 and the last.
-    assert_eq!(run["trace"]["ksd"].as_array().unwrap().len(), 3);
+    // Of step 32 and the last.
+    assert_eq!(run["trace"]["ksd"].as_array().unwrap().len(), 2);
     if let Some(dom) = drawn(&desk.path("page.html")) {
         assert!(!dom.contains("<img") && dom.contains("KSD against gradients"));
     }

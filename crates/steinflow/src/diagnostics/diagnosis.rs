@@ -35,10 +35,14 @@ const VAGUE_SHIFT: f64 = 0.25;
 const VAGUE_SPREAD: f64 = 0.2;
 /// How seldom exact draws fail one of the tests.
 const TAIL: f64 = 0.001;
+/// Chains whose R̂ is above this remember where they came from.
+const FORGETFUL_R_HAT: f64 = 1.2;
 /// Chains whose R̂ is above this have not been everywhere.
 pub(super) const LARGEST_R_HAT: f64 = 1.05;
 /// Fewer rows of a trace do not show a drift.
 const FEWEST_ROWS: usize = 40;
+/// Fewer Stein discrepancies do not show one either.
+const FEWEST_DISCREPANCIES: usize = 12;
 /// More particles than this are thinned for the test by Stein discrepancy.
 const MOST_TESTED: usize = 500;
 const REPLICATES: usize = 999;
@@ -155,6 +159,8 @@ enum Fault {
     Moving,
     /// Too few steps to see whether it does.
     TooShort,
+    /// Chains that have not met.
+    Remembering,
     Narrow,
     Wide,
     /// Narrow along some directions, wide along others.
@@ -269,13 +275,13 @@ impl<T: Real> Subject<'_, T> {
     /// Particles without noise come to rest, and then their discrepancy does too.
     fn look_at_the_discrepancy(&self, found: &mut Findings) {
         let rows = self.discrepancies.len();
-        if !self.is_even || rows < 20 {
+        if !self.is_even || rows < FEWEST_DISCREPANCIES {
             return;
         }
         let mean = |from: usize, to: usize| {
             self.discrepancies[from..to].iter().sum::<f64>() / (to - from) as f64
         };
-        let fall = 1.0 - mean(rows * 9 / 10, rows) / mean(rows * 13 / 20, rows * 3 / 4);
+        let fall = 1.0 - mean(rows * 9 / 10, rows) / mean(rows * 13 / 20, rows * 3 / 4 + 1);
         let is_falling = fall > NEGLIGIBLE_FALL;
         found.note(Fault::Moving, is_falling);
         found.evidence.push(Evidence {
@@ -393,13 +399,15 @@ impl<T: Real> Subject<'_, T> {
 
     fn look_at_chains(&self, found: &mut Findings) {
         let Some(chains) = self.chains else { return };
+        let has_forgotten = chains.r_hat <= FORGETFUL_R_HAT;
+        found.note(Fault::Remembering, !has_forgotten);
         found.evidence.push(Evidence {
             name: "R̂ of the collected draws",
             value: chains.r_hat,
-            expected: format!("at most {LARGEST_R_HAT} if every chain has been everywhere"),
-            passed: None,
-            meaning: "whether the particles' paths, as chains, agree; the worst coordinate. Above, they \
-                      are counted as one draw each",
+            expected: format!("at most {FORGETFUL_R_HAT}, {LARGEST_R_HAT} if all draws are to count"),
+            passed: Some(has_forgotten),
+            meaning: "whether the particles' paths, as chains, agree; the worst coordinate. Above the \
+                      first they remember where they were, above the second they count as one draw each",
         });
         found.evidence.push(Evidence {
             name: "effective sample size",
@@ -525,6 +533,10 @@ impl<T: Real> Subject<'_, T> {
                 _ => "particles are still moving",
             };
             (Verdict::NotConverged, format!("The {why}."))
+        } else if found.has(Fault::Remembering) {
+            let headline = "The particles still remember where they were when the first draws were \
+                            collected.";
+            (Verdict::NotConverged, headline.to_owned())
         } else if found.has(Fault::TooShort) {
             let headline = format!(
                 "{} recorded steps are too few to show that the particles have come to rest.",
@@ -592,7 +604,7 @@ impl<T: Real> Subject<'_, T> {
             }
             Verdict::NotConverged => {
                 advice.push("take more steps: the run can be resumed".to_owned());
-                if !found.has(Fault::Moving) && !found.has(Fault::TooShort) {
+                if found.has(Fault::Shifted) && !found.has(Fault::Moving) {
                     advice.push(
                         "or larger ones: the particles hardly move, but are not where they should be"
                             .to_owned(),

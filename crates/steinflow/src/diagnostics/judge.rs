@@ -83,7 +83,8 @@ impl<T: Real> Judged<'_, T> {
         if kept == 0 {
             return None;
         }
-        if self.is_interacting {
+        // Of particles that push one another without noise, paths are not chains.
+        if self.is_interacting && !self.is_random {
             return Some((thin, None));
         }
         let summaries = (0..all.cols()).map(|j| {
