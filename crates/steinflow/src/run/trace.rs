@@ -18,7 +18,7 @@ pub struct TraceRow {
     pub velocity_norm: f64,
     /// Bandwidth of the kernel's first factor (the one that sees θ); none for a diffusion.
     pub bandwidth: Option<f64>,
-    /// Kernel Stein discrepancy of up to 64 particles: inverse multiquadric, median bandwidth,
+    /// Kernel Stein discrepancy of up to 256 particles: inverse multiquadric, median bandwidth,
     /// V-statistic. In every 32nd row and the last; never with minibatches.
     pub stein_discrepancy: Option<f64>,
     /// Step size.
@@ -89,7 +89,7 @@ impl Trace {
 
 /// Of the first particles: those who watch must not cost more than what they watch.
 fn stein_discrepancy<T: Real>(at: &Snapshot<'_, T>) -> Option<f64> {
-    const MOST_PARTICLES: usize = 64;
+    const MOST_PARTICLES: usize = 256;
     let score = at.score?;
     let count = at.state.rows().min(MOST_PARTICLES);
     let theta = Matrix::from_fn(count, at.dim, |i, j| at.state.row(i)[j]);
