@@ -1,0 +1,366 @@
+//! The tests: each looks at one thing, keeps what it found, and notes what is wrong.
+
+use super::{Evidence, Fault, Findings, Subject};
+use crate::diagnostics::identities::{Estimate, SteinIdentities, Unevenness, bound_of_largest};
+use crate::diagnostics::{ModeWeight, SteinKernel, auxiliary_marginals, directions_spanned};
+use crate::kernel::{Bandwidth, Radial};
+use crate::{MatRef, Matrix, Real, Result};
+
+/// A difference of means, in standard deviations, that does not matter.
+const NEGLIGIBLE_SHIFT: f64 = 0.1;
+/// A change of the mean log density, in standard deviations of a Gaussian's, that does not matter.
+const NEGLIGIBLE_DRIFT: f64 = 0.25;
+/// A fall of the Stein discrepancy over the last third of a run, as a part of it, that does not matter.
+const NEGLIGIBLE_FALL: f64 = 0.1;
+/// A difference between a mode's share of the particles and its weight that does not matter.
+const NEGLIGIBLE_WEIGHT: f64 = 0.1;
+/// Relative variances within these are as good as 1.
+const NEGLIGIBLE_SPREAD: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+/// Deviations of relative variances, in mean square over directions, that do not matter.
+const NEGLIGIBLE_UNEVENNESS: f64 = 0.02;
+/// Passing a test proves little where means or spreads are this much less certain than those of as many
+/// draws of a Gaussian …
+const LARGEST_EXCESS: f64 = 2.0;
+/// (this much is enough where the spread is off) …
+const OFF_EXCESS: f64 = 1.4;
+/// … and their standard errors are above these.
+const VAGUE_SHIFT: f64 = 0.25;
+const VAGUE_SPREAD: f64 = 0.2;
+/// How seldom exact draws fail one of the tests.
+const TAIL: f64 = 0.001;
+/// Chains whose R̂ is above this remember where they came from.
+const FORGETFUL_R_HAT: f64 = 1.2;
+/// Chains whose R̂ is above this have not been everywhere.
+pub(in crate::diagnostics) const LARGEST_R_HAT: f64 = 1.05;
+/// Fewer rows of a trace do not show a drift.
+const FEWEST_ROWS: usize = 40;
+/// Fewer Stein discrepancies do not show one either.
+const FEWEST_DISCREPANCIES: usize = 12;
+/// More particles than this are thinned for the test by Stein discrepancy.
+const MOST_TESTED: usize = 500;
+const REPLICATES: usize = 999;
+
+impl<T: Real> Subject<'_, T> {
+    fn dim(&self) -> f64 {
+        self.theta.cols() as f64
+    }
+
+    /// How seldom as many exact draws would fail a test. Particles that push one another are spread more
+    /// evenly than draws, and have to do better.
+    fn tail(&self) -> f64 {
+        if self.is_even { 0.3 } else { TAIL }
+    }
+
+    /// How much larger errors are than those of independent draws.
+    fn inflation(&self) -> f64 {
+        (self.theta.rows() as f64 / self.effective).max(1.0).sqrt()
+    }
+
+    /// The mean log density of the last tenth of the run against that at two thirds of it.
+    pub(super) fn look_at_the_course(&self, found: &mut Findings) {
+        let rows = self.history.len();
+        // The log density of exact draws from a Gaussian has this standard deviation.
+        let unit = (0.5 * self.dim()).sqrt();
+        if let (Some(&last), Some(best)) =
+            (self.history.last(), self.history.iter().copied().reduce(f64::max))
+        {
+            // The particles of a good run are about d/2 below the mode.
+            found.note(Fault::Fallen, best - last > 10.0 + 2.0 * self.dim());
+        }
+        // No course at all is no run: draws that come from elsewhere.
+        if rows < FEWEST_ROWS {
+            found.note(Fault::TooShort, rows > 0);
+            return;
+        }
+        let window = |from: usize, to: usize| {
+            let values = &self.history[from..to];
+            let count = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / count;
+            let square = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0);
+            (mean, square / count)
+        };
+        let (before, late) = (window(rows * 13 / 20, rows * 3 / 4), window(rows * 9 / 10, rows));
+        let change = (late.0 - before.0) / unit;
+        // Rows that follow one another are alike: their errors count twice.
+        let noise = 2.0 * (before.1 + late.1).sqrt() / unit;
+        // The mean of independent particles is itself uncertain, for as long as they remember.
+        let own = if self.is_even { 0.0 } else { 3.5 * (2.0 / self.state.rows() as f64).sqrt() };
+        let bound = (4.0 * noise).max(NEGLIGIBLE_DRIFT).max(own);
+        found.note(Fault::Moving, !(change.abs() <= bound));
+        found.evidence.push(Evidence {
+            name: "drift of the log density",
+            value: change,
+            expected: within(-bound, bound),
+            passed: Some(!found.has(Fault::Moving)),
+            meaning: "change of the mean log density over the last third of the run, in \
+                      standard deviations of a Gaussian's",
+        });
+    }
+
+    /// Particles without noise come to rest, and then their discrepancy does too.
+    pub(super) fn look_at_the_discrepancy(&self, found: &mut Findings) {
+        let rows = self.discrepancies.len();
+        if !self.is_even || rows < FEWEST_DISCREPANCIES {
+            return;
+        }
+        let mean = |from: usize, to: usize| {
+            self.discrepancies[from..to].iter().sum::<f64>() / (to - from) as f64
+        };
+        let fall = 1.0 - mean(rows * 9 / 10, rows) / mean(rows * 13 / 20, rows * 3 / 4 + 1);
+        let is_falling = fall > NEGLIGIBLE_FALL;
+        found.note(Fault::Moving, is_falling);
+        found.evidence.push(Evidence {
+            name: "fall of the Stein discrepancy",
+            value: fall,
+            expected: format!("at most {NEGLIGIBLE_FALL}"),
+            passed: Some(!is_falling),
+            meaning: "by what part it fell over the last third of the run: it still falls where \
+                      particles creep along a ridge",
+        });
+    }
+
+    pub(super) fn look_at_means(&self, identities: &SteinIdentities, found: &mut Findings) {
+        let z = self.inflation() * bound_of_largest(identities.shift.len(), self.tail());
+        let floor =
+            ((1.0 + self.dim() / self.theta.rows() as f64) / self.theta.rows() as f64).sqrt();
+        let bound_of = |shift: &Estimate| z * shift.standard_error.max(floor);
+        let worst = worst(&identities.shift, |shift| shift.value.abs() / bound_of(shift));
+        let bound = bound_of(&worst).max(NEGLIGIBLE_SHIFT);
+        found.note(Fault::Shifted, !(worst.value.abs() <= bound));
+        found.note(
+            Fault::Vague,
+            self.inflation() * worst.standard_error > VAGUE_SHIFT.max(LARGEST_EXCESS * floor),
+        );
+        found.evidence.push(Evidence {
+            name: "largest shift of a mean",
+            value: worst.value.abs(),
+            expected: format!("at most {}", short(bound)),
+            passed: Some(!found.has(Fault::Shifted)),
+            meaning: "how far a coordinate's mean has to go, in standard deviations: a Newton step by \
+                      E s = 0",
+        });
+    }
+
+    pub(super) fn look_at_spreads(&self, identities: &SteinIdentities, found: &mut Findings) {
+        let SteinIdentities { spread, total_spread, .. } = identities;
+        found.narrowest = f64::INFINITY;
+        let z = self.inflation() * bound_of_largest(spread.len() + 1, self.tail());
+        let (count, dim) = (self.theta.rows() as f64, self.dim());
+        let mut judge = |name, value: f64, low: f64, high: f64, meaning| {
+            let (low, high) =
+                (low.min(*NEGLIGIBLE_SPREAD.start()), high.max(*NEGLIGIBLE_SPREAD.end()));
+            found.note(Fault::Narrow, !(value >= low));
+            found.note(Fault::Wide, value > high);
+            found.narrowest = found.narrowest.min(value);
+            found.evidence.push(Evidence {
+                name,
+                value,
+                expected: within(low, high),
+                passed: Some(value >= low && value <= high),
+                meaning,
+            });
+        };
+        // Bounds of a mean of as many squared normals, wider where the products have heavier tails. Errors
+        // go with the value, so that narrow particles are no surer than wide ones.
+        let bounds = |estimate: &Estimate, numbers: f64| {
+            let gaussian = (2.0 / numbers).sqrt();
+            let excess = (estimate.standard_error / (gaussian * estimate.value.max(0.3))).max(1.0);
+            let bound = |z: f64| {
+                let unit = 2.0 / (9.0 * numbers);
+                (1.0 - unit + z * unit.sqrt()).max(0.0).powi(3)
+            };
+            (bound(-z * excess), bound(z * excess))
+        };
+        let (low, high) = bounds(total_spread, count * dim);
+        judge(
+            "variance, all coordinates",
+            total_spread.value,
+            low,
+            high,
+            "the particles' variance relative to the target's, by −E (θ − c)·s = d",
+        );
+        if spread.len() > 1 {
+            let narrow = worst(spread, |spread| bounds(spread, count).0 - spread.value);
+            let wide = worst(spread, |spread| spread.value - bounds(spread, count).1);
+            judge(
+                "variance, narrowest coordinate",
+                narrow.value,
+                bounds(&narrow, count).0,
+                f64::INFINITY,
+                "the same, of the coordinate that is most certainly too narrow",
+            );
+            judge(
+                "variance, widest coordinate",
+                wide.value,
+                f64::NEG_INFINITY,
+                bounds(&wide, count).1,
+                "the same, of the coordinate that is most certainly too wide",
+            );
+        }
+        if spread.len() > 1 {
+            let Unevenness { value, expected, standard_error } = identities.unevenness;
+            let inflation = self.inflation().powi(2);
+            let bound = inflation * (expected + bound_of_largest(1, TAIL) * standard_error);
+            let bound = bound.max(NEGLIGIBLE_UNEVENNESS);
+            found.note(Fault::Uneven, !(value <= bound));
+            found.evidence.push(Evidence {
+                name: "unevenness over directions",
+                value,
+                expected: format!("at most {}", short(bound)),
+                passed: Some(!found.has(Fault::Uneven)),
+                meaning: "mean square deviation from 1 of the relative variance, over all directions",
+            });
+        }
+        let usual = (2.0 / (count * dim)).sqrt();
+        let error = self.inflation() * total_spread.standard_error;
+        // Off, and by less than what is uncertain only because that is so much.
+        let is_off = !NEGLIGIBLE_SPREAD.contains(&total_spread.value);
+        found.note(
+            Fault::Vague,
+            error > VAGUE_SPREAD.max(LARGEST_EXCESS * usual)
+                || (is_off && error > OFF_EXCESS * usual),
+        );
+    }
+
+    pub(super) fn look_at_chains(&self, found: &mut Findings) {
+        let Some(chains) = self.chains else { return };
+        let has_forgotten = chains.r_hat <= FORGETFUL_R_HAT;
+        found.note(Fault::Remembering, !has_forgotten);
+        found.evidence.push(Evidence {
+            name: "R̂ of the collected draws",
+            value: chains.r_hat,
+            expected: format!("at most {FORGETFUL_R_HAT}, {LARGEST_R_HAT} if all draws are to count"),
+            passed: Some(has_forgotten),
+            meaning: "whether the particles' paths, as chains, agree; the worst coordinate. Above the \
+                      first they remember where they were, above the second they count as one draw each",
+        });
+        found.evidence.push(Evidence {
+            name: "effective sample size",
+            value: chains.effective_sample_size,
+            expected: format!("up to {}", self.theta.rows()),
+            passed: None,
+            meaning: "how many independent draws the collected ones are worth; the worst coordinate",
+        });
+    }
+
+    pub(super) fn look_at_momenta(&self, found: &mut Findings) {
+        for marginal in auxiliary_marginals(self.state, self.structure) {
+            let error = (2.0 / marginal.count as f64).sqrt();
+            let bound = bound_of_largest(1, TAIL) * error;
+            let low = (1.0 - bound).min(*NEGLIGIBLE_SPREAD.start());
+            let high = (1.0 + bound).max(*NEGLIGIBLE_SPREAD.end());
+            let passed = marginal.square >= low && marginal.square <= high;
+            found.note(Fault::WrongMomenta, !passed);
+            found.evidence.push(Evidence {
+                name: "variance, auxiliary variables",
+                value: marginal.square,
+                expected: within(low, high),
+                passed: Some(passed),
+                meaning: "mean square of an auxiliary variable relative to its Gaussian, which it has \
+                          whatever the target is",
+            });
+        }
+    }
+
+    pub(super) fn look_at_the_shape(&self, found: &mut Findings) -> Result<()> {
+        // Draws along a chain are alike; the test is for independent ones.
+        let count = self.theta.rows();
+        let kept = count.min(MOST_TESTED).min(self.effective as usize).max(2);
+        let thin = |matrix: MatRef<'_, T>| {
+            Matrix::from_fn(kept, matrix.cols(), |i, j| matrix.row(i * count / kept)[j])
+        };
+        let (theta, score) = (thin(self.theta), thin(self.score));
+        let bandwidth = Bandwidth::Median.of(theta.as_ref());
+        let radial = Radial::InverseMultiquadric;
+        let kernel = SteinKernel::new(theta.as_ref(), score.as_ref(), radial, bandwidth)?;
+        let test = kernel.test(REPLICATES, 0)?;
+        found.note(Fault::Misshapen, test.p_value < 2.0 * TAIL);
+        found.evidence.push(Evidence {
+            name: "p-value of the Stein discrepancy",
+            value: test.p_value,
+            expected: format!("at least {}", 2.0 * TAIL),
+            passed: Some(!found.has(Fault::Misshapen)),
+            meaning: "how often exact draws would be as far from the target; particles that repel one \
+                      another are nearer than draws, with values close to 1",
+        });
+        found.evidence.push(Evidence {
+            name: "squared Stein discrepancy",
+            value: test.squared_discrepancy,
+            expected: "about 0".to_owned(),
+            passed: None,
+            meaning: "inverse multiquadric kernel, median bandwidth, U-statistic",
+        });
+        Ok(())
+    }
+
+    pub(super) fn look_at_modes(&self, found: &mut Findings) {
+        let weights = self.modes.map_or(&[][..], |modes| &modes.weights);
+        if weights.len() > 1 {
+            let off = |mode: &ModeWeight| {
+                let error = 3.0 * mode.log_error * mode.weight * (1.0 - mode.weight);
+                (mode.share - mode.weight).abs() - error
+            };
+            let largest = weights.iter().map(off).fold(f64::NEG_INFINITY, f64::max);
+            found.note(Fault::WrongWeights, !(largest <= NEGLIGIBLE_WEIGHT));
+            found.evidence.push(Evidence {
+                name: "weights of modes",
+                value: largest,
+                expected: format!("at most {NEGLIGIBLE_WEIGHT}"),
+                passed: Some(!found.has(Fault::WrongWeights)),
+                meaning: "how far a mode's share of the particles is from its weight, by log density \
+                          and entropy, beyond what is uncertain",
+            });
+        }
+        let Some(search) = self.search else { return };
+        found.note(Fault::MissingMode, search.unvisited.is_some());
+        found.evidence.push(Evidence {
+            name: "probes in modes without particles",
+            value: search.share,
+            expected: "0".to_owned(),
+            passed: Some(!found.has(Fault::MissingMode)),
+            meaning: "share of points that climbed from around the particles to a place that a valley \
+                      separates from all of them",
+        });
+    }
+
+    pub(super) fn look_at_the_rank(&self, found: &mut Findings) {
+        if self.theta.cols() == 1 {
+            return;
+        }
+        let spanned = directions_spanned(self.theta);
+        found.evidence.push(Evidence {
+            name: "directions spanned",
+            value: spanned.found,
+            expected: format!("{} if uncorrelated", short(spanned.if_uncorrelated)),
+            passed: None,
+            meaning: "effective degrees of freedom of the particles; N particles have at most N − 1",
+        });
+    }
+}
+
+/// The one with the largest `badness`; NaN is the worst.
+fn worst(estimates: &[Estimate], badness: impl Fn(&Estimate) -> f64) -> Estimate {
+    let rank = |estimate: &Estimate| {
+        let badness = badness(estimate);
+        if badness.is_nan() { f64::INFINITY } else { badness }
+    };
+    let worst = estimates.iter().max_by(|a, b| rank(a).total_cmp(&rank(b)));
+    *worst.expect("particles have coordinates")
+}
+
+fn within(low: f64, high: f64) -> String {
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => format!("{} to {}", short(low), short(high)),
+        (true, false) => format!("at least {}", short(low)),
+        _ => format!("at most {}", short(high)),
+    }
+}
+
+/// Three digits.
+fn short(x: f64) -> String {
+    if x.abs() >= 1e6 {
+        return format!("{x:.2e}");
+    }
+    let digits = if x == 0.0 { 2.0 } else { (2.0 - x.abs().log10().floor()).clamp(0.0, 9.0) };
+    format!("{x:.0$}", digits as usize)
+}
