@@ -159,7 +159,9 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
 /// What chance may do to one run it does not do to the mean of ten: where that is off, none of them is
 /// good.
 fn find_systematic_errors(cases: &mut [Result<Case, String>]) {
-    let variances: Vec<f64> = cases.iter().flatten().map(|case| case.variance).collect();
+    // Runs that have run away say so themselves.
+    let finite = cases.iter().flatten().filter(|case| case.distance < f64::MAX);
+    let variances: Vec<f64> = finite.map(|case| case.variance).collect();
     let mean = variances.iter().sum::<f64>() / variances.len() as f64;
     if (mean - 1.0).abs() > 0.15 {
         for case in cases.iter_mut().flatten() {
