@@ -61,7 +61,7 @@ pub fn command(arguments: &DiagnoseArguments) -> Result<ExitCode> {
     let mut examined = Vec::new();
     for (run, path) in runs.iter().zip(&arguments.runs) {
         let particles = (&run.state, &run.structure);
-        let verdict = judge(&run.config, &*run.model, particles, &run.trace, run.draws.as_ref())?;
+        let verdict = judge(&run.config, &*run.model, particles, &run.course, run.draws.as_ref())?;
         let verdict = VerdictRecord::from(verdict);
         add_to_run(path, FILE, &verdict.to_json()?, true)?;
         let sample = run.sample();

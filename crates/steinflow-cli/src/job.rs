@@ -178,8 +178,8 @@ impl Job<'_> {
     fn judge<T: Real>(&self, result: &Found<'_, T>) -> Option<VerdictRecord> {
         let &Found { model, outcome, record, .. } = result;
         let particles = (&outcome.state, &outcome.structure);
-        let (trace, samples) = (record.trace.rows(), record.samples.as_ref());
-        match diagnose::judge(&self.config, model, particles, trace, samples) {
+        let (course, samples) = (record.trace.rows().into(), record.samples.as_ref());
+        match diagnose::judge(&self.config, model, particles, &course, samples) {
             Ok(diagnosis) => Some(diagnosis.into()),
             Err(error) => {
                 eprintln!("warning: there is no verdict: {error}");

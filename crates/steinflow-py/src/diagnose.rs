@@ -5,12 +5,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use steinflow::diagnostics::{
-    Diagnosis, EnergyDistance, Judged, Statistic, SteinKernel, pooled_bandwidth,
+    Course, Diagnosis, EnergyDistance, Judged, Statistic, SteinKernel, pooled_bandwidth,
     sliced_wasserstein, squared_mean_discrepancy,
 };
 use steinflow::kernel::{Bandwidth, Radial};
 use steinflow::method::FieldKind;
-use steinflow::run::{Samples, TraceRow};
+use steinflow::run::Samples;
 use steinflow::{LogDensity, Matrix};
 
 use crate::arrays::{Array2, Number, matrix};
@@ -32,7 +32,8 @@ pub fn diagnose<'py>(
     draws: Option<Array2<'py>>,
     search_modes: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let course: Vec<(f64, f64)> = log_densities.into_iter().zip(discrepancies).collect();
+    let discrepancies = discrepancies.into_iter().filter(|x| !x.is_nan()).collect();
+    let course = Course { log_densities, discrepancies };
     let request = Request { py, settings: &settings, course: &course, search_modes };
     match (state, draws) {
         (Array2::Double(state), None) => request.judge(&target, &state, None),
@@ -50,8 +51,7 @@ pub fn diagnose<'py>(
 struct Request<'py, 's> {
     py: Python<'py>,
     settings: &'s Settings,
-    /// Mean log density and Stein discrepancy, where it was computed, row by row of the trace.
-    course: &'s [(f64, f64)],
+    course: &'s Course,
     search_modes: bool,
 }
 
@@ -72,17 +72,7 @@ impl<'py> Request<'py, '_> {
         };
         let method = self.settings.method()?;
         let structure = self.settings.structure(self.py, target.dim())?;
-        let (state, row) = (matrix(state), |&(mean_log_density, ksd): &(f64, f64)| TraceRow {
-            step: 0,
-            mean_log_density,
-            velocity_norm: f64::NAN,
-            bandwidth: None,
-            stein_discrepancy: Some(ksd).filter(|x| !x.is_nan()),
-            step_size: f64::NAN,
-            gradients: 0,
-            seconds: 0.0,
-        });
-        let trace: Vec<TraceRow> = self.course.iter().map(row).collect();
+        let state = matrix(state);
         let draws = draws.map(|draws| {
             let (theta, chains) = (matrix(draws), state.rows());
             let steps = (0..(theta.rows() / chains.max(1)) as u64).collect();
@@ -95,7 +85,7 @@ impl<'py> Request<'py, '_> {
             structure: &structure,
             is_interacting: method.field.has_kernel() || method.field == FieldKind::Lawgd,
             is_random: method.field.is_random(),
-            trace: &trace,
+            course: self.course,
             draws: draws.as_ref(),
             search_modes: self.search_modes,
         };

@@ -1,7 +1,7 @@
 //! The verdict, and the measures that it rests on.
 
 use steinflow::diagnostics::{
-    EnergyDistance, Judged, Statistic, SteinIdentities, Verdict, auxiliary_marginals,
+    Course, EnergyDistance, Judged, Statistic, SteinIdentities, Verdict, auxiliary_marginals,
     directions_spanned, search_modes, sliced_wasserstein, squared_mean_discrepancy,
     summarise_chains, weigh_modes,
 };
@@ -45,7 +45,7 @@ fn judge(target: &dyn LogDensity<f64>, theta: &Matrix<f64>) -> Result<Verdict> {
         structure: &structure,
         is_interacting: false,
         is_random: true,
-        trace: &[],
+        course: &Course::default(),
         draws: None,
         search_modes: true,
     };
@@ -72,7 +72,7 @@ fn the_collapse_of_svgd_is_caught_and_exact_draws_pass() -> Result<()> {
                 structure: &structure,
                 is_interacting: true,
                 is_random: false,
-                trace: trace.rows(),
+                course: &trace.rows().into(),
                 draws: None,
                 search_modes: true,
             };
@@ -136,6 +136,10 @@ fn wrong_particles_are_not_trusted() -> Result<()> {
     assert_eq!(judge(&target, &moved(1.0, 1.0))?, Verdict::NotConverged);
     assert_eq!(judge(&target, &moved(0.0, 0.6))?, Verdict::Collapsed);
     assert_eq!(judge(&target, &moved(0.0, 1.8))?, Verdict::MeansOnly);
+    // Between two modes, where the score drives everything away.
+    let between =
+        Matrix::from_fn(200, 2, |i, j| if j == 0 { 0.6 * z.row(i)[0] } else { z.row(i)[1] });
+    assert_eq!(judge(&two_modes(0.5), &between)?, Verdict::NotConverged);
     let mut broken = moved(0.0, 1.0);
     broken.row_mut(7)[1] = f64::NAN;
     assert_eq!(judge(&target, &broken)?, Verdict::Diverged);

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use steinflow::Matrix;
+use steinflow::diagnostics::Course;
 use steinflow::dynamics::{Dynamics, Structure};
-use steinflow::run::{Samples, TraceRow};
+use steinflow::run::Samples;
 use steinflow_io::{Column, Values, is_finished_run, read_parquet};
 use steinflow_models::network::NetworkFit;
 use steinflow_models::{Model, NETWORK};
@@ -23,7 +24,7 @@ pub struct PastRun {
     /// The last particles z = (θ, r, …).
     pub state: Matrix<f64>,
     pub draws: Option<Samples<f64>>,
-    pub trace: Vec<TraceRow>,
+    pub course: Course,
 }
 
 impl PastRun {
@@ -62,8 +63,8 @@ impl PastRun {
         } else {
             None
         };
-        let trace = trace(&Columns::read(folder, "trace.parquet")?)?;
-        Ok(Self { config, model, dynamics, structure, state, draws, trace })
+        let course = course(&Columns::read(folder, "trace.parquet")?)?;
+        Ok(Self { config, model, dynamics, structure, state, draws, course })
     }
 
     /// The draws where there are any, otherwise the last particles.
@@ -122,19 +123,11 @@ fn samples(columns: &Columns, names: &[String], chains: usize) -> Result<Option<
     Ok(Some(Samples::resume(0, 1, chains, steps, theta)?))
 }
 
-fn trace(columns: &Columns) -> Result<Vec<TraceRow>> {
-    let (steps, densities) = (columns.numbers("step")?, columns.numbers("mean_log_density")?);
-    // Runs of earlier versions have none.
+fn course(columns: &Columns) -> Result<Course> {
+    // Runs of earlier versions have no discrepancy.
     let ksd = columns.numbers("ksd").unwrap_or_default();
-    let row = |i: usize| TraceRow {
-        step: steps[i] as u64,
-        mean_log_density: densities[i],
-        velocity_norm: f64::NAN,
-        bandwidth: None,
-        stein_discrepancy: ksd.get(i).copied().filter(|x| !x.is_nan()),
-        step_size: f64::NAN,
-        gradients: 0,
-        seconds: 0.0,
-    };
-    Ok((0..steps.len().min(densities.len())).map(row).collect())
+    Ok(Course {
+        log_densities: columns.numbers("mean_log_density")?,
+        discrepancies: ksd.into_iter().filter(|x| !x.is_nan()).collect(),
+    })
 }

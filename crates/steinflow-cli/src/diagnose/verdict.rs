@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use serde::Serialize;
-use steinflow::diagnostics::{Diagnosis, Judged};
+use steinflow::diagnostics::{Course, Diagnosis, Judged};
 use steinflow::dynamics::Structure;
 use steinflow::method::FieldKind;
-use steinflow::run::{Samples, TraceRow};
+use steinflow::run::Samples;
 use steinflow::{Matrix, Real};
 use steinflow_models::{Model, NETWORK};
 
@@ -26,7 +26,7 @@ pub fn judge<T: Real>(
     config: &Config,
     model: &dyn Model<T>,
     (state, structure): (&Matrix<T>, &Structure),
-    trace: &[TraceRow],
+    course: &Course,
     draws: Option<&Samples<T>>,
 ) -> Result<Diagnosis> {
     let field = config.method()?.field;
@@ -36,7 +36,7 @@ pub fn judge<T: Real>(
         structure,
         is_interacting: field.has_kernel() || field == FieldKind::Lawgd,
         is_random: field.is_random(),
-        trace,
+        course,
         draws: draws.filter(|draws| !draws.steps().is_empty()),
         search_modes: config.model != NETWORK
             && model.data_rows().saturating_mul(model.dim()) <= MOST_NUMBERS,

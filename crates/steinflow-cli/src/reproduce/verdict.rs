@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use serde::{Deserialize, Serialize};
-use steinflow::diagnostics::{EnergyDistance, Verdict};
+use steinflow::diagnostics::{Course, EnergyDistance, Verdict};
 use steinflow::dynamics::Langevin;
 use steinflow::run::{Samples, Trace};
 use steinflow::{Error as LibraryError, Matrix};
@@ -200,7 +200,7 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
         theta = exact(plan.particles, 1000 + seed)?;
         let structure =
             steinflow::dynamics::Dynamics::<f64>::structure(&Langevin::new(), model.dim());
-        diagnosis = judge(&config, &*model, (&theta, &structure), &[], None)?;
+        diagnosis = judge(&config, &*model, (&theta, &structure), &Course::default(), None)?;
     } else {
         let mut samples = config.samples::<f64>();
         let mut trace = Trace::new(config.trace_every);
@@ -224,7 +224,7 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
             Ok(outcome) => {
                 theta = samples.as_ref().map_or_else(|| outcome.theta(), Samples::theta);
                 let state = (&outcome.state, &outcome.structure);
-                diagnosis = judge(&config, &*model, state, trace.rows(), samples.as_ref())?;
+                diagnosis = judge(&config, &*model, state, &trace.rows().into(), samples.as_ref())?;
             }
         }
     }

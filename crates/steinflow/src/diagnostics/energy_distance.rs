@@ -1,13 +1,8 @@
 //! Energy distance of Székely and Rizzo (2013), 2 E|X − Y| − E|X − X′| − E|Y − Y′|: zero between
 //! equal distributions alone, and so not blind to an empty mode.
 
-use rayon::prelude::*;
-
+use super::sum_by_rows;
 use crate::{Error, MatRef, Real, Result};
-
-/// Rows that one task sums over; the sums of the tasks are added in order, so that bits do not
-/// depend on threads.
-const TILE: usize = 64;
 
 /// The energy distance of point sets to a reference, whose own term is computed once.
 ///
@@ -70,14 +65,6 @@ fn mean_across<T: Real>(x: MatRef<'_, T>, y: MatRef<'_, T>) -> f64 {
 fn mean_within<T: Real>(x: MatRef<'_, T>) -> f64 {
     let sum = sum_by_rows(x.rows(), |i| (0..i).map(|j| distance(x.row(i), x.row(j))).sum::<f64>());
     2.0 * sum / (x.rows() as f64).powi(2)
-}
-
-fn sum_by_rows(rows: usize, of_row: impl Fn(usize) -> f64 + Sync) -> f64 {
-    let tiles: Vec<f64> = (0..rows.div_ceil(TILE))
-        .into_par_iter()
-        .map(|tile| (tile * TILE..rows.min((tile + 1) * TILE)).map(&of_row).sum())
-        .collect();
-    tiles.iter().sum()
 }
 
 fn distance<T: Real>(a: &[T], b: &[T]) -> f64 {

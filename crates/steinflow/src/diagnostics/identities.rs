@@ -16,7 +16,7 @@
 
 use rayon::prelude::*;
 
-use super::normal;
+use super::{dot, normal};
 use crate::{Error, MatRef, Real, Result};
 
 /// A mean over particles, with the standard error of as many independent draws.
@@ -82,13 +82,7 @@ impl SteinIdentities {
         mode_of: &[usize],
     ) -> Result<Self> {
         let (count, dim) = (particles.rows(), particles.cols());
-        if (score.rows(), score.cols()) != (count, dim) {
-            return Err(Error::Shape {
-                what: "the score",
-                found: format!("shape {} × {}", score.rows(), score.cols()),
-                expected: format!("{count} × {dim}, as the particles"),
-            });
-        }
+        super::require_score(particles, score)?;
         if count < 2 {
             return Err(Error::setting("number of particles", count, "a spread needs 2 or more"));
         }
@@ -193,10 +187,6 @@ fn unevenness(centred: &[Vec<f64>], scores: &[Vec<f64>], trace: f64, excess: f64
         expected: excess * excess * ratio * (1.0 + 1.0 / dim),
         standard_error: excess * excess * 2.0 * ratio * (1.0 + 2.0 * ratio).sqrt() / dim,
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 impl Estimate {

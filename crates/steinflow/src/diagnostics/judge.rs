@@ -9,6 +9,24 @@ use crate::{LogDensity, Matrix, Real, Result};
 /// More draws than this are thinned before the target is evaluated at them.
 const MOST_DRAWS: usize = 2000;
 
+/// What a trace tells of a run's course, at even steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    /// Mean log density of the particles.
+    pub log_densities: Vec<f64>,
+    /// Their Stein discrepancy, where it was computed.
+    pub discrepancies: Vec<f64>,
+}
+
+impl From<&[TraceRow]> for Course {
+    fn from(rows: &[TraceRow]) -> Self {
+        Self {
+            log_densities: rows.iter().map(|row| row.mean_log_density).collect(),
+            discrepancies: rows.iter().filter_map(|row| row.stein_discrepancy).collect(),
+        }
+    }
+}
+
 /// A run that has ended.
 #[derive(Clone, Copy)]
 pub struct Judged<'a, T: Real> {
@@ -22,8 +40,8 @@ pub struct Judged<'a, T: Real> {
     pub is_interacting: bool,
     /// Whether there is noise.
     pub is_random: bool,
-    /// The course of the run, at even steps.
-    pub trace: &'a [TraceRow],
+    /// The course of the run; empty where there was none.
+    pub course: &'a Course,
     /// Draws collected along the run, if there are any: they are judged then.
     pub draws: Option<&'a Samples<T>>,
     /// Whether to look for modes without particles. Not for networks, whose units can change places:
@@ -54,9 +72,6 @@ impl<T: Real> Judged<'_, T> {
             .filter(|chains| chains.r_hat <= LARGEST_R_HAT)
             .map_or(0.0, |chains| chains.effective_sample_size)
             .max(self.state.rows() as f64);
-        let history: Vec<f64> = self.trace.iter().map(|row| row.mean_log_density).collect();
-        let discrepancies: Vec<f64> =
-            self.trace.iter().filter_map(|row| row.stein_discrepancy).collect();
         Subject {
             theta: theta.as_ref(),
             score: score.as_ref(),
@@ -65,8 +80,8 @@ impl<T: Real> Judged<'_, T> {
             state: self.state.as_ref(),
             structure: self.structure,
             is_even: self.is_interacting && !self.is_random,
-            history: &history,
-            discrepancies: &discrepancies,
+            history: &self.course.log_densities,
+            discrepancies: &self.course.discrepancies,
             search: search.as_ref(),
             modes: modes.as_ref(),
         }

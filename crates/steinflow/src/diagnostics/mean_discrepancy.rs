@@ -1,14 +1,8 @@
 //! Maximum mean discrepancy (Gretton et al. 2012): how far apart two sets of points are to a kernel.
 
-use rayon::prelude::*;
-
-use super::Statistic;
+use super::{Statistic, sum_by_rows};
 use crate::kernel::{Bandwidth, Radial};
 use crate::{Error, MatRef, Matrix, Real, Result};
-
-/// Rows that one task sums over; the sums of the tasks are added in order, so that bits do not
-/// depend on threads.
-const TILE: usize = 64;
 
 /// MMD² = E k(x, x′) + E k(y, y′) − 2 E k(x, y) between the rows of `x` and of `y`.
 ///
@@ -68,12 +62,4 @@ pub fn pooled_bandwidth<T: Real>(x: MatRef<'_, T>, y: MatRef<'_, T>) -> Result<f
     let data = [x.as_slice(), y.as_slice()].concat();
     let pooled = Matrix::from_vec(data, x.rows() + y.rows(), x.cols()).expect("rows of one length");
     Ok(Bandwidth::Median.of(pooled.as_ref()))
-}
-
-fn sum_by_rows(rows: usize, of_row: impl Fn(usize) -> f64 + Sync) -> f64 {
-    let tiles: Vec<f64> = (0..rows.div_ceil(TILE))
-        .into_par_iter()
-        .map(|tile| (tile * TILE..rows.min((tile + 1) * TILE)).map(&of_row).sum())
-        .collect();
-    tiles.iter().sum()
 }

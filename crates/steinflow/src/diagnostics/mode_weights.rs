@@ -47,7 +47,7 @@ pub fn weigh_modes<T: Real>(
 ) -> Result<Modes> {
     let (count, dim) = (particles.rows().min(MOST_PARTICLES), particles.cols());
     let theta = Matrix::from_fn(count, dim, |i, j| particles.row(i * particles.rows() / count)[j]);
-    let scales = scales(&theta);
+    let (_, scales) = super::moments(theta.as_ref());
     let mut log_density = vec![T::zero(); count];
     let mut score = Matrix::zeros(count, dim);
     target.evaluate(theta.as_ref(), None, &mut log_density, score.as_mut())?;
@@ -126,18 +126,6 @@ fn root(parent: &[usize], mut i: usize) -> usize {
         i = parent[i];
     }
     i
-}
-
-/// Standard deviations of the coordinates; 1 where there is no spread.
-fn scales<T: Real>(theta: &Matrix<T>) -> Vec<f64> {
-    let n = theta.rows() as f64;
-    let of = |j: usize| {
-        let values = || (0..theta.rows()).map(|i| theta.row(i)[j].as_f64());
-        let mean = values().sum::<f64>() / n;
-        let sd = (values().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
-        if sd > 0.0 { sd } else { 1.0 }
-    };
-    (0..theta.cols()).map(of).collect()
 }
 
 fn distance<T: Real>(a: &[T], b: &[T], scales: &[f64]) -> f64 {

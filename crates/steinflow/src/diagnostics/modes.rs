@@ -41,7 +41,7 @@ pub fn search_modes<T: Real>(
     if count < 2 {
         return Err(Error::setting("number of particles", count, "a search needs 2 or more"));
     }
-    let (means, sds) = moments(particles);
+    let (means, sds) = super::moments(particles);
     let evaluate = |points: &Matrix<T>| -> Result<(Vec<f64>, Matrix<T>)> {
         let mut log_density = vec![T::zero(); points.rows()];
         let mut score = Matrix::zeros(points.rows(), dim);
@@ -150,16 +150,4 @@ fn is_cut_off<T: Real>(
         let lowest = way.iter().copied().fold(f64::INFINITY, f64::min);
         lowest < own_density[i].min(ends.log_density[k]) - VALLEY
     }))
-}
-
-/// Means and standard deviations of the columns; 1 where there is no spread.
-fn moments<T: Real>(particles: MatRef<'_, T>) -> (Vec<f64>, Vec<f64>) {
-    let n = particles.rows() as f64;
-    let of = |j: usize| {
-        let values = || (0..particles.rows()).map(|i| particles.row(i)[j].as_f64());
-        let mean = values().sum::<f64>() / n;
-        let sd = (values().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
-        (mean, if sd > 0.0 { sd } else { 1.0 })
-    };
-    (0..particles.cols()).map(of).unzip()
 }

@@ -18,6 +18,7 @@
 
 use rayon::prelude::*;
 
+use super::{TILE, dot};
 use crate::dynamics::{Dynamics, Operator, Terms};
 use crate::engine::vectorised;
 use crate::field::Diffusion;
@@ -25,10 +26,6 @@ use crate::kernel::Radial;
 use crate::random::{Purpose, stream};
 use crate::{Error, LogDensity, MatRef, Matrix, Real, Result, System};
 use rand::Rng as _;
-
-/// Rows that one task sums over; the sums of the tasks are added in order, so that bits do not
-/// depend on threads.
-const TILE: usize = 64;
 
 /// How the mean of u is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -94,14 +91,7 @@ impl SteinKernel {
         radial: Radial,
         bandwidth: f64,
     ) -> Result<Self> {
-        let (count, dim) = (particles.rows(), particles.cols());
-        if (score.rows(), score.cols()) != (count, dim) {
-            return Err(Error::Shape {
-                what: "the score",
-                found: format!("shape {} × {}", score.rows(), score.cols()),
-                expected: format!("{count} × {dim}, as the particles"),
-            });
-        }
+        super::require_score(particles, score)?;
         super::require_bandwidth(bandwidth)?;
         let (states, drift) = (in_f64(particles), in_f64(score));
         Ok(Self { states, drift, action: Action::Identity, radial, bandwidth })
@@ -360,10 +350,6 @@ fn by_coordinate(matrix: &Matrix<f64>) -> Vec<f64> {
 
 fn in_f64<T: Real>(matrix: MatRef<'_, T>) -> Matrix<f64> {
     Matrix::from_fn(matrix.rows(), matrix.cols(), |i, j| matrix.row(i)[j].as_f64())
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// φ, φ′ and φ″.

@@ -3,6 +3,10 @@
 use super::{Diagnosis, Evidence, Fault, Findings, Subject, Verdict};
 use crate::Real;
 
+/// A relative variance below this is no narrowness: scores point outwards as much as those of exact draws
+/// point inwards.
+const OUTWARD: f64 = -1.0;
+
 impl<T: Real> Subject<'_, T> {
     pub(super) fn conclude(&self, found: Findings) -> Diagnosis {
         if found.has(Fault::Fallen) && found.has(Fault::Wide) {
@@ -35,6 +39,10 @@ impl<T: Real> Subject<'_, T> {
                 self.history.len()
             );
             (Verdict::NotConverged, headline)
+        } else if found.narrowest < OUTWARD {
+            let headline =
+                "The score drives the particles apart, not together: they are far from rest.";
+            (Verdict::NotConverged, headline.to_owned())
         } else if found.has(Fault::Narrow) {
             let left = percent(found.narrowest);
             let headline = format!(
@@ -102,7 +110,11 @@ impl<T: Real> Subject<'_, T> {
                             .to_owned(),
                     );
                 }
-                advice.push("try dynamics with momentum, such as sghmc-stein or sghmc".to_owned());
+                if self.structure.blocks() == 1 {
+                    advice.push(
+                        "try dynamics with momentum, such as sghmc-stein or sghmc".to_owned(),
+                    );
+                }
             }
             Verdict::Collapsed if self.is_even => {
                 advice.push(format!(
