@@ -28,6 +28,7 @@ mod model;
 pub mod network;
 mod pool;
 pub mod prediction;
+mod prior;
 pub mod regression;
 pub mod toy;
 

@@ -26,6 +26,7 @@ use steinflow::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use crate::checks::require_shapes;
 use crate::pool::Pool;
+use crate::prior::add_gaussian;
 use crate::{Describe, Result, Start};
 use architecture::Layout;
 use block::{Block, ROWS_PER_BLOCK};
@@ -137,7 +138,8 @@ impl<T: Real> Bnn<T> {
         let [gamma, lambda] = self.precisions_at(theta);
         let weights = self.layout.weights;
         let norm =
-            simd::shrink(T::of(lambda.value), &theta[..weights], &mut score[..weights]).as_f64();
+            add_gaussian(T::one(), T::of(lambda.value), &theta[..weights], &mut score[..weights])
+                .as_f64();
         let count = weights as f64;
         if let Some(at) = self.layout.log_gamma {
             score[at] = T::of((rows - gamma.value * squares) / 2.0 + gamma.prior_score);
@@ -219,6 +221,8 @@ impl<T: Real> LogDensity<T> for Bnn<T> {
                 .zip(&mut *squares)
                 .zip(&mut *log_density)
                 .enumerate()
+                // One by one, so that whoever is free takes the next.
+                .with_max_len(1)
                 .for_each_init(
                     || self.workspaces.lend(),
                     |workspace, (i, ((score, squares), value))| {

@@ -1,9 +1,12 @@
 //! Rows of data laid out for the passes: tile by tile, and feature by feature in each.
 
+use std::array;
+
 use steinflow::{Matrix, Real};
 
 use super::aligned::Aligned;
 use super::pass::{Tile, width};
+use super::simd::LANES;
 
 /// Activations of a tile stay in the first caches.
 const ROWS_PER_TILE: usize = 128;
@@ -46,9 +49,15 @@ impl<T: Real> Block<T> {
         for (first, tile) in (0..count).step_by(ROWS_PER_TILE).zip(tiles) {
             let width = tile.len() / features;
             let rows = width.min(count - first);
-            for k in 0..rows {
-                for (j, &x) in inputs.row(row(first + k)).iter().enumerate() {
-                    tile[j * width + k] = x;
+            // A few rows at a time, so that what is written is contiguous too.
+            for some in (0..rows).step_by(LANES) {
+                let count = LANES.min(rows - some);
+                let from: [&[T]; LANES] =
+                    array::from_fn(|k| inputs.row(row(first + some + k.min(count - 1))));
+                for (j, feature) in tile.chunks_exact_mut(width).enumerate() {
+                    for (to, from) in feature[some..some + LANES].iter_mut().zip(from) {
+                        *to = from[j];
+                    }
                 }
             }
             for feature in tile.chunks_exact_mut(width) {

@@ -308,36 +308,3 @@ impl<T: Real, P: Slope> WithSimd for With<P, HiddenBackward<'_, T>> {
         }
     }
 }
-
-/// score ← score − λw; returns Σ w².
-pub(super) fn shrink<T: Real>(lambda: T, weights: &[T], score: &mut [T]) -> T {
-    Arch::new().dispatch(Shrink { lambda, weights, score })
-}
-
-struct Shrink<'a, T> {
-    lambda: T,
-    weights: &'a [T],
-    score: &'a mut [T],
-}
-
-impl<T: Real> WithSimd for Shrink<'_, T> {
-    type Output = T;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> T {
-        let (weights, last_weights) = T::registers::<S>(self.weights);
-        let (scores, last_scores) = T::registers_mut::<S>(self.score);
-        let lambda = T::splat(simd, self.lambda);
-        let mut sums = T::splat(simd, T::zero());
-        for (&w, score) in weights.iter().zip(scores) {
-            *score = T::subtract_product(simd, lambda, w, *score);
-            sums = T::multiply_add(simd, w, w, sums);
-        }
-        let mut total = T::sum_of_lanes(simd, sums);
-        for (&w, score) in last_weights.iter().zip(last_scores) {
-            *score -= self.lambda * w;
-            total += w * w;
-        }
-        total
-    }
-}

@@ -7,11 +7,19 @@ use steinflow::{Error, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use crate::checks::require_shapes;
 use crate::pool::{Loan, Pool};
+use crate::prior::add_gaussian;
 
-// Tiles are of fixed size, and each particle's sums run over them in order, so that the bits do not
-// depend on the number of threads. A tile of η is 16 × 1024, which fits the second-level cache.
-const PARTICLES_PER_TILE: usize = 16;
+// The size of tiles depends on the number of particles alone, and each particle's sums run over them in
+// order, so that the bits do not depend on the number of threads. A tile of η is at most 64 × 1024, which
+// fits the second-level cache.
+const MOST_PARTICLES_PER_TILE: usize = 64;
 const ROWS_PER_TILE: usize = 1024;
+
+/// Every tile lays out the data for its products once more, so that many particles should share one; but
+/// there must be tiles enough to share out evenly.
+fn particles_per_tile(particles: usize) -> usize {
+    (particles / 16).next_multiple_of(16).clamp(16, MOST_PARTICLES_PER_TILE)
+}
 
 /// X, y and the prior, in the particles' precision.
 #[derive(Clone, Debug)]
@@ -84,22 +92,22 @@ impl<T: Real> Predictor<T> {
             None => (self.rows.as_slice(), &self.columns, &self.target),
         };
         let data = Data { rows, columns, target, dim };
+        let tile = particles_per_tile(theta.rows());
         let prior_precision = 1.0 / (self.prior_sd * self.prior_sd);
 
         log_density
-            .par_chunks_mut(PARTICLES_PER_TILE)
-            .zip(score.as_mut_slice().par_chunks_mut(PARTICLES_PER_TILE * dim))
-            .zip(theta.as_slice().par_chunks(PARTICLES_PER_TILE * dim))
+            .par_chunks_mut(tile)
+            .zip(score.as_mut_slice().par_chunks_mut(tile * dim))
+            .zip(theta.as_slice().par_chunks(tile * dim))
+            // Tile by tile, so that whoever is free takes the next.
+            .with_max_len(1)
             .for_each(|((values, scores), theta)| {
                 let sums = data.likelihood_tile(theta, scores, &likelihood, &mut self.tiles.lend());
-                for (i, value) in values.iter_mut().enumerate() {
-                    let at = i * dim..(i + 1) * dim;
-                    let mut squares = 0.0;
-                    for (s, x) in scores[at.clone()].iter_mut().zip(&theta[at]) {
-                        *s = T::of(scale) * *s - T::of(prior_precision) * *x;
-                        squares += x.as_f64() * x.as_f64();
-                    }
-                    *value = T::of(scale * sums[i] - prior_precision * squares / 2.0);
+                let particles = theta.chunks_exact(dim).zip(scores.chunks_exact_mut(dim));
+                for ((value, sum), (theta, score)) in values.iter_mut().zip(sums).zip(particles) {
+                    let squares =
+                        add_gaussian(T::of(scale), T::of(prior_precision), theta, score).as_f64();
+                    *value = T::of(scale * sum - prior_precision * squares / 2.0);
                 }
             });
         Ok(())
@@ -151,10 +159,10 @@ impl<T: Real> Data<'_, T> {
         scores: &mut [T],
         likelihood: &impl Fn(&mut [T], &[T]) -> f64,
         predictor: &mut Vec<T>,
-    ) -> [f64; PARTICLES_PER_TILE] {
+    ) -> [f64; MOST_PARTICLES_PER_TILE] {
         let dim = self.dim;
         let particles = theta.len() / dim;
-        let mut sums = [0.0; PARTICLES_PER_TILE];
+        let mut sums = [0.0; MOST_PARTICLES_PER_TILE];
         predictor.resize(particles * ROWS_PER_TILE.min(self.target.len()), T::zero());
         scores.fill(T::zero());
         let tiles = self.rows.chunks(ROWS_PER_TILE * dim);

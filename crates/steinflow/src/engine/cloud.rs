@@ -17,10 +17,10 @@ use crate::{MatRef, Matrix, Real};
 const MOST_KEPT: usize = 256;
 /// Up to this many coordinates, squared distances are summed directly; above, they come from products.
 const DIRECT_COORDINATES: usize = 48;
-/// Rows of distances that one task computes.
-const ROWS_PER_TASK: usize = 16;
+/// Rows of distances that one task computes: a block of inner products.
+const ROWS_PER_TASK: usize = 4;
 /// Below this many products of numbers, other threads are not worth waking.
-const SERIAL_PRODUCTS: usize = 1 << 21;
+const SERIAL_PRODUCTS: usize = 1 << 20;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -207,12 +207,34 @@ fn squares_by_products<T: Real>(
     if count * count * columns.len() < SERIAL_PRODUCTS {
         bands.chunks_mut(ROWS_PER_TASK * count).enumerate().for_each(fill);
     } else {
-        bands.par_chunks_mut(ROWS_PER_TASK * count).enumerate().for_each(fill);
+        bands.par_chunks_mut(ROWS_PER_TASK * count).enumerate().with_max_len(1).for_each(fill);
     }
-    for i in 0..count {
-        for j in 0..i {
-            let square = squares.row(i)[j];
-            squares.row_mut(j)[i] = square;
+    mirror(squares);
+}
+
+/// Writes what is below the diagonal above it too.
+fn mirror<T: Real>(squares: &mut Matrix<T>) {
+    // So many numbers are written side by side.
+    const SOME: usize = 8;
+    let count = squares.rows();
+    let all = squares.as_mut_slice();
+    for first in (0..count).step_by(SOME) {
+        let (before, here) = all.split_at_mut(first * count);
+        let rows = here.chunks_mut(count).take(SOME);
+        let some = rows.len();
+        let mut from: [&mut [T]; SOME] = std::array::from_fn(|_| Default::default());
+        for (from, row) in from.iter_mut().zip(rows) {
+            *from = row;
+        }
+        for (j, row) in before.chunks_exact_mut(count).enumerate() {
+            for (to, from) in row[first..first + some].iter_mut().zip(&from) {
+                *to = from[j];
+            }
+        }
+        for i in 0..some {
+            for j in 0..i {
+                from[j][first + i] = from[i][first + j];
+            }
         }
     }
 }
