@@ -8,6 +8,7 @@
 mod aligned;
 mod architecture;
 mod block;
+mod few_inputs;
 mod fit;
 mod pass;
 mod precision;

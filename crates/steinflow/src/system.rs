@@ -289,7 +289,7 @@ impl<'a, T: Real> System<'a, T> {
             .zip(self.curl_divergence.as_mut_slice().par_chunks_mut(size))
             .zip(self.drift.as_mut_slice().par_chunks_mut(size))
             .enumerate()
-            .with_min_len(rows_per_task(2 * size))
+            .with_min_len(rows_per_task(size))
             .for_each(|(i, (((coefficients, gradient), curl_divergence), drift))| {
                 let (score, others) = gradient.split_at_mut(dim);
                 if !is_current[THETA] {
@@ -405,6 +405,7 @@ impl<'a, T: Real> System<'a, T> {
     pub fn velocity(&mut self, moving: &[usize]) -> Result<Matrix<T>> {
         let mut velocity = Matrix::zeros(self.frozen.len(), moving.len() * self.structure.dim());
         self.write_velocity(moving, &mut velocity)?;
+        self.measure_speeds(moving, &velocity);
         Ok(velocity)
     }
 
@@ -412,25 +413,26 @@ impl<'a, T: Real> System<'a, T> {
         self.check_moving(moving)?;
         self.refresh(moving)?;
         let (evaluated, field) = self.view();
-        field.velocity(&evaluated, moving, velocity)?;
+        field.velocity(&evaluated, moving, velocity)
+    }
+
+    /// Keeps how fast the blocks in `moving` are, for those who ask.
+    fn measure_speeds(&mut self, moving: &[usize], velocity: &Matrix<T>) {
         let dim = self.structure.dim();
+        let speeds = velocity.as_slice().par_chunks(dim).with_min_len(rows_per_task(dim));
+        let speeds: Vec<f64> = speeds.map(sum_of_squares).collect();
+        self.keep_speeds(moving, &speeds);
+    }
+
+    /// Averages squared speeds, one for every particle and block in `moving`. Frozen particles have a
+    /// velocity but do not move.
+    fn keep_speeds(&mut self, moving: &[usize], speeds: &[f64]) {
         let free = self.frozen.iter().filter(|frozen| !**frozen).count().max(1) as f64;
-        for &block in moving {
-            self.squared_speeds[block] = 0.0;
+        for (place, &block) in moving.iter().enumerate() {
+            let of_block = speeds.iter().skip(place).step_by(moving.len()).zip(&self.frozen);
+            let moved = of_block.filter(|(_, frozen)| !**frozen).map(|(speed, _)| speed / free);
+            self.squared_speeds[block] = moved.sum();
         }
-        let speeds: Vec<f64> = velocity
-            .as_slice()
-            .par_chunks(dim)
-            .with_min_len(rows_per_task(dim))
-            .map(sum_of_squares)
-            .collect();
-        // Frozen particles have a velocity but do not move.
-        for (i, speeds) in speeds.chunks_exact(moving.len()).enumerate() {
-            for (&block, speed) in moving.iter().zip(speeds).filter(|_| !self.frozen[i]) {
-                self.squared_speeds[block] += speed / free;
-            }
-        }
-        Ok(())
     }
 
     /// The buffer that displacements are made in, shaped for the blocks in `moving`.
@@ -445,16 +447,18 @@ impl<'a, T: Real> System<'a, T> {
     pub fn advance(&mut self, moving: &[usize], dt: f64) -> Result<()> {
         let mut displacement = self.take_displacement(moving);
         self.write_velocity(moving, &mut displacement)?;
-        let mut factor = dt;
         if self.field.is_random() {
+            self.measure_speeds(moving, &displacement);
             scale(&mut displacement, dt);
-            factor = 1.0;
             let draw = Draw { seed: self.seed, index: self.noises };
             self.noises += 1;
             let (evaluated, field) = self.view();
             field.add_noise(&evaluated, moving, dt, draw, &mut displacement)?;
+            self.displace(moving, &displacement)?;
+        } else {
+            let speeds = self.displace_by(moving, dt, &displacement)?;
+            self.keep_speeds(moving, &speeds);
         }
-        self.displace_by(moving, factor, &displacement)?;
         self.displacement = displacement.into_vec();
         self.finish_move(moving);
         Ok(())
@@ -483,16 +487,17 @@ impl<'a, T: Real> System<'a, T> {
 
     /// Adds a displacement, shaped as [`System::velocity`] gives it, to all but frozen particles.
     pub fn displace(&mut self, moving: &[usize], displacement: &Matrix<T>) -> Result<()> {
-        self.displace_by(moving, 1.0, displacement)
+        self.displace_by(moving, 1.0, displacement).map(drop)
     }
 
-    /// Adds `factor` times a displacement.
+    /// Adds `factor` times a displacement, and returns the squared length of what was added of every
+    /// particle and block, before the factor.
     fn displace_by(
         &mut self,
         moving: &[usize],
         factor: f64,
         displacement: &Matrix<T>,
-    ) -> Result<()> {
+    ) -> Result<Vec<f64>> {
         self.check_moving(moving)?;
         let dim = self.structure.dim();
         let expected = (self.at.state.rows(), moving.len() * dim);
@@ -508,9 +513,13 @@ impl<'a, T: Real> System<'a, T> {
         let factor = T::of(factor);
         let frozen = &self.frozen;
         let size = state.cols();
-        let move_row = |(i, row): (usize, &mut [T])| -> Option<(usize, f64)> {
+        let mut squares = vec![0.0; displacement.rows() * moving.len()];
+        type Row<'r, T> = (usize, (&'r mut [T], &'r mut [f64]));
+        let move_row = |(i, (row, squares)): Row<'_, T>| -> Option<(usize, f64)> {
             let mut bad = None;
-            for (&block, moved) in moving.iter().zip(displacement.row(i).chunks_exact(dim)) {
+            let blocks = moving.iter().zip(displacement.row(i).chunks_exact(dim));
+            for ((&block, moved), square) in blocks.zip(squares) {
+                *square = sum_of_squares(moved);
                 let own = &mut row[block * dim..(block + 1) * dim];
                 let finite = vectorised(
                     #[inline(always)]
@@ -539,8 +548,10 @@ impl<'a, T: Real> System<'a, T> {
             }
             bad
         };
-        let rows = state.as_mut_slice().par_chunks_mut(size).enumerate();
+        let rows = state.as_mut_slice().par_chunks_mut(size);
         let bad = rows
+            .zip(squares.par_chunks_mut(moving.len()))
+            .enumerate()
             .with_min_len(rows_per_task(displacement.cols()))
             .filter(|(i, _)| !frozen[*i])
             .filter_map(move_row)
@@ -551,7 +562,7 @@ impl<'a, T: Real> System<'a, T> {
         }
         match bad {
             Some((particle, value)) => Err(self.non_finite("position", particle, value)),
-            None => Ok(()),
+            None => Ok(squares),
         }
     }
 

@@ -5,6 +5,7 @@ use std::array;
 use steinflow::{Matrix, Real};
 
 use super::aligned::Aligned;
+use super::few_inputs;
 use super::pass::{Tile, width};
 use super::simd::LANES;
 
@@ -18,12 +19,15 @@ pub(super) const ROWS_PER_BLOCK: usize = 8 * ROWS_PER_TILE;
 #[derive(Clone, Debug)]
 pub(super) struct Block<T> {
     inputs: Aligned<T>,
+    /// Row by row, where there are few inputs.
+    by_row: Aligned<T>,
     targets: Aligned<T>,
 }
 
 impl<T> Default for Block<T> {
     fn default() -> Self {
-        Self { inputs: Aligned::default(), targets: Aligned::default() }
+        let (inputs, by_row, targets) = Default::default();
+        Self { inputs, by_row, targets }
     }
 }
 
@@ -44,6 +48,14 @@ impl<T: Real> Block<T> {
             *to = targets[row(k)];
         }
         to_targets[count..].fill(T::zero());
+        if features <= few_inputs::MOST {
+            self.by_row.reserve(width * few_inputs::MOST);
+            let by_row = self.by_row.first_mut(count * few_inputs::MOST);
+            for (k, to) in by_row.chunks_exact_mut(few_inputs::MOST).enumerate() {
+                to[..features].copy_from_slice(inputs.row(row(k)));
+                to[features..].fill(T::zero());
+            }
+        }
         let to_inputs = self.inputs.first_mut(width * features);
         let tiles = to_inputs.chunks_mut(ROWS_PER_TILE * features);
         for (first, tile) in (0..count).step_by(ROWS_PER_TILE).zip(tiles) {
@@ -71,9 +83,14 @@ impl<T: Real> Block<T> {
         let width = width(count);
         let inputs = self.inputs.first(width * features).chunks(ROWS_PER_TILE * features);
         let targets = self.targets.first(width).chunks(ROWS_PER_TILE);
+        let few = features <= few_inputs::MOST;
         inputs.zip(targets).enumerate().map(move |(i, (inputs, targets))| {
             let rows = targets.len().min(count - i * ROWS_PER_TILE);
-            Tile { inputs, targets, rows }
+            let by_row = few.then(|| {
+                let all = self.by_row.first(count * few_inputs::MOST);
+                &all[i * ROWS_PER_TILE * few_inputs::MOST..][..rows * few_inputs::MOST]
+            });
+            Tile { inputs, by_row, targets, rows }
         })
     }
 }

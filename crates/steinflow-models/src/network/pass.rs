@@ -8,7 +8,7 @@ use steinflow::Real;
 
 use super::aligned::Aligned;
 use super::architecture::{Layer, Layout};
-use super::{Activation, simd};
+use super::{Activation, few_inputs, simd};
 
 /// A few rows of data, feature by feature.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,8 @@ pub(super) struct Tile<'a, T> {
     /// `features × width`, where the width is a multiple of [`LANES`](simd::LANES); zeros after the
     /// last row.
     pub(super) inputs: &'a [T],
+    /// The same row by row, where there are few inputs.
+    pub(super) by_row: Option<&'a [T]>,
     /// As many as the tile is wide.
     pub(super) targets: &'a [T],
     pub(super) rows: usize,
@@ -120,7 +122,21 @@ impl<T: Real> Workspace<T> {
             let delta = here[0].first(outputs * width);
             let a = before.last().map_or(tile.inputs, |a| a.first(inputs * width));
             let weight_score = layer.of_mut(score).0;
-            T::accumulate_product_transposed(delta, a, weight_score, outputs, inputs, width);
+            match tile.by_row {
+                Some(rows) if l == 0 => {
+                    few_inputs::add_products(delta, width, rows, inputs, weight_score);
+                }
+                _ => {
+                    T::accumulate_product_transposed(
+                        delta,
+                        a,
+                        weight_score,
+                        outputs,
+                        inputs,
+                        width,
+                    );
+                }
+            }
             if let Some(a) = before.last_mut() {
                 let derivative = self.derivative.first_mut(inputs * width);
                 let (weights, _) = layer.of(theta);

@@ -134,7 +134,8 @@ fn sums_of_known<T: Real>(
     let (count, width) = (sums.values.rows(), sums.values.cols());
     let mut kernel = vec![T::zero(); count * count];
     let rate = sums.factors[0].rate();
-    let rows = kernel.par_chunks_mut(count).enumerate().with_min_len(rows_per_task(count));
+    // An exponential is some ten times the work of touching a number.
+    let rows = kernel.par_chunks_mut(count).enumerate().with_min_len(rows_per_task(10 * count));
     rows.for_each(|(i, row)| {
         row.copy_from_slice(squares[0].row(i));
         for (more, factor) in squares.iter().zip(sums.factors).skip(1) {

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use rayon::prelude::*;
+
+use super::rows_per_task;
 use super::simd::{squared_distances, squared_norm, squares_from_products};
 use crate::{MatRef, Real};
 
@@ -72,15 +75,18 @@ impl<'a, T: Real> Factor<'a, T> {
     pub(crate) fn by_coordinate(&self) -> Vec<T> {
         let (count, coordinates) = (self.count(), self.coordinates);
         let mut columns = vec![T::zero(); count * coordinates];
-        // A few particles at a time, so that what is written stays in the first cache.
-        for first in (0..count).step_by(16) {
-            let particles = first..count.min(first + 16);
-            for (j, column) in columns.chunks_exact_mut(count).enumerate() {
-                for i in particles.clone() {
-                    column[i] = self.row(i)[j];
+        let some = rows_per_task(4 * count);
+        columns.par_chunks_mut(some * count).enumerate().for_each(|(chunk, columns)| {
+            // A few particles at a time, so that what is written stays in the first cache.
+            for first in (0..count).step_by(16) {
+                let particles = first..count.min(first + 16);
+                for (j, column) in (chunk * some..).zip(columns.chunks_exact_mut(count)) {
+                    for i in particles.clone() {
+                        column[i] = self.row(i)[j];
+                    }
                 }
             }
-        }
+        });
         columns
     }
 
@@ -107,7 +113,8 @@ impl<'a, T: Real> Distances<'a, T> {
             return Self::Known(squares);
         }
         if coordinates > DIRECT_COORDINATES {
-            let squares = (0..count).map(|i| squared_norm(factor.row(i))).collect();
+            let particles = (0..count).into_par_iter().with_min_len(rows_per_task(coordinates));
+            let squares = particles.map(|i| squared_norm(factor.row(i))).collect();
             return Self::Product { factor: *factor, squares };
         }
         let rows = if coordinates == factor.points.cols() {

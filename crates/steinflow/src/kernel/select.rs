@@ -18,21 +18,22 @@ const LANES: usize = 16;
 /// goes on with the part that does. In the end the few numbers inside are looked at closely. May change
 /// the order of the numbers.
 pub(super) fn at_ranks<T: Real>(numbers: &mut [T], low: usize, high: usize) -> (T, T) {
-    if numbers.len() <= FEW {
-        return select(numbers, low, high);
-    }
-    let (least, largest) = range(numbers);
-    // Numbers that are not below `from` but below `to`, and how many are below each.
-    let (mut from, mut to) = (least, T::infinity());
-    let (mut below_from, mut below_to) = (0, numbers.len());
-    for _ in 0..PASSES {
+    let (mut from, largest) = range(numbers);
+    let mut to = T::infinity();
+    // The numbers that are not below `from` but below `to`, after the first pass, and how many are below
+    // them; `numbers` until then.
+    let (mut inside, mut below_inside) = (Vec::new(), 0);
+    for pass in 0..PASSES {
+        let left: &[T] = if pass == 0 { numbers } else { &inside };
         let width = if to < largest { to } else { largest } - from;
-        if below_to - below_from <= FEW || !width.is_finite() || !(width > T::zero()) {
+        if left.len() <= FEW || !width.is_finite() || !(width > T::zero()) {
             break;
         }
         let part = width / T::of((CUTS + 1) as f64);
         let cuts: [T; CUTS] = std::array::from_fn(|k| from + part * T::of((k + 1) as f64));
-        for (cut, below) in cuts.into_iter().zip(counts_below(numbers, &cuts)) {
+        let (mut below_from, mut below_to) = (below_inside, below_inside + left.len());
+        for (cut, below) in cuts.into_iter().zip(counts_below(left, &cuts)) {
+            let below = below_inside + below;
             if below <= low {
                 (from, below_from) = (cut, below);
             } else if below > high {
@@ -40,14 +41,14 @@ pub(super) fn at_ranks<T: Real>(numbers: &mut [T], low: usize, high: usize) -> (
                 break;
             }
         }
+        let found = gather(left, from, to, below_to - below_from);
+        (inside, below_inside) = (found, below_from);
     }
-    let mut inside = Vec::with_capacity(below_to - below_from);
-    gather(numbers, from, to, &mut inside);
-    if high - below_from >= inside.len() {
-        // Infinities and what is not a number are in no interval.
-        return select(numbers, low, high);
+    match high.checked_sub(below_inside) {
+        Some(high) if high < inside.len() => select(&mut inside, low - below_inside, high),
+        // Too few to look for, or infinities and what is not a number, which are in no interval.
+        _ => select(numbers, low, high),
     }
-    select(&mut inside, low - below_from, high - below_from)
 }
 
 /// The least and the largest number.
@@ -92,20 +93,18 @@ fn counts_below<T: Real>(numbers: &[T], cuts: &[T; CUTS]) -> [usize; CUTS] {
     counts
 }
 
-/// Collects the numbers that are not below `from` but below `to`.
-fn gather<T: Real>(numbers: &[T], from: T, to: T, inside: &mut Vec<T>) {
-    let is_inside = |x: T| x >= from && x < to;
-    vectorised(
-        #[inline(always)]
-        || {
-            for chunk in numbers.chunks(4 * LANES) {
-                // Hardly ever: most chunks are passed over at once.
-                if chunk.iter().fold(false, |any, &x| any | is_inside(x)) {
-                    inside.extend(chunk.iter().copied().filter(|&x| is_inside(x)));
-                }
-            }
-        },
-    );
+/// The numbers that are not below `from` but below `to`, of which there are at most `most`.
+fn gather<T: Real>(numbers: &[T], from: T, to: T, most: usize) -> Vec<T> {
+    // Every number is written, and the next one over it where it does not belong: there is no branch to
+    // guess.
+    let mut inside = vec![T::zero(); most + 1];
+    let mut count = 0;
+    for &x in numbers {
+        inside[count] = x;
+        count += usize::from(x >= from && x < to);
+    }
+    inside.truncate(count);
+    inside
 }
 
 fn select<T: Real>(numbers: &mut [T], low: usize, high: usize) -> (T, T) {
