@@ -30,7 +30,7 @@ pub use sgrhmc::Sgrhmc;
 pub use structure::{Auxiliary, Block, Structure};
 pub use third_order::ThirdOrder;
 
-use crate::engine::Scratch;
+use crate::engine::{Scratch, vectorised};
 use crate::{MatRef, Real};
 
 /// The block of the state that holds the parameters θ.
@@ -111,20 +111,63 @@ pub struct Evaluated<'a, T> {
     pub operator: &'a Operator<T>,
     /// The particles z, `N × (blocks · dim)`.
     pub state: MatRef<'a, T>,
-    /// ∇log π(z) of the augmented density, same shape.
+    /// ∇log π(θ) in the target's own coordinates, `N × dim`.
+    pub score: MatRef<'a, T>,
+    /// What turns the score into that in the coordinates of the state, where they differ.
+    pub scale: Option<&'a [T]>,
+    /// The laws of the auxiliary blocks.
+    pub auxiliaries: &'a [Auxiliary],
+    /// ∇log π(z) of the augmented density, shaped as the state. This and what follows is up to date only if
+    /// the field [reads it](crate::field::Field::reads_locals).
     pub gradient: MatRef<'a, T>,
     /// The coefficient row c of every particle, `N × width`; column 0 holds ones.
     pub coefficients: MatRef<'a, T>,
     /// ∇·C, shaped as the state.
     pub curl_divergence: MatRef<'a, T>,
-    /// The drift f(z), shaped as the state. Only the blocks that are about to move are up to date, and
-    /// only if the field [reads it](crate::field::Field::reads_drift).
+    /// The drift f(z), shaped as the state. Only the blocks that are about to move are up to date.
     pub drift: MatRef<'a, T>,
     /// A number for every block that changes whenever the block's part of the state does: what was
     /// computed from a block alone holds until then. Never 0.
     pub versions: &'a [u64],
     /// Buffers for whatever a field computes on the way.
     pub scratch: &'a Scratch<T>,
+}
+
+impl<T: Real> Evaluated<'_, T> {
+    /// out += factor · (∇log π(zᵢ) − rate · x) in one block, with a gradient that need not be stored.
+    pub(crate) fn add_force(
+        &self,
+        i: usize,
+        block: usize,
+        factor: T,
+        (rate, x): (T, &[T]),
+        out: &mut [T],
+    ) {
+        let dim = self.operator.dim();
+        vectorised(
+            #[inline(always)]
+            || match (block.checked_sub(1).map(|at| &self.auxiliaries[at]), self.scale) {
+                (Some(law), _) => {
+                    let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));
+                    let z = &self.state.row(i)[block * dim..(block + 1) * dim];
+                    for ((out, &z), &x) in out.iter_mut().zip(z).zip(x) {
+                        *out += factor * ((mean - z) * precision - rate * x);
+                    }
+                }
+                (None, Some(scale)) => {
+                    let scores = self.score.row(i).iter().zip(scale);
+                    for ((out, (&g, &s)), &x) in out.iter_mut().zip(scores).zip(x) {
+                        *out += factor * (g * s - rate * x);
+                    }
+                }
+                (None, None) => {
+                    for ((out, &g), &x) in out.iter_mut().zip(self.score.row(i)).zip(x) {
+                        *out += factor * (g - rate * x);
+                    }
+                }
+            },
+        );
+    }
 }
 
 macro_rules! delegate_to_pointee {

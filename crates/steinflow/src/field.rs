@@ -54,8 +54,9 @@ pub trait Field<T: Real = f64>: Send {
         velocity: &mut Matrix<T>,
     ) -> Result<()>;
 
-    /// Whether [`Field::velocity`] of the blocks in `moving` reads [`Evaluated::drift`].
-    fn reads_drift(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
+    /// Whether [`Field::velocity`] of the blocks in `moving` reads what is computed particle by particle:
+    /// [`Evaluated::gradient`], the coefficients, divergences and the drift.
+    fn reads_locals(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
         let _ = (operator, moving);
         true
     }
@@ -111,8 +112,8 @@ impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
     ) -> Result<()> {
         (**self).velocity(at, moving, velocity)
     }
-    fn reads_drift(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
-        (**self).reads_drift(operator, moving)
+    fn reads_locals(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
+        (**self).reads_locals(operator, moving)
     }
     fn is_random(&self) -> bool {
         (**self).is_random()

@@ -264,12 +264,19 @@ impl<'a, T: Real> System<'a, T> {
     fn scale_state(&mut self) {
         let dim = self.structure.dim();
         if let (Some(scaled), Some(preconditioner)) = (&mut self.scaled, &self.at.preconditioner) {
-            scaled.as_mut_slice().copy_from_slice(self.at.state.as_slice());
-            for i in 0..scaled.rows() {
-                for (u, &s) in scaled.row_mut(i)[..dim].iter_mut().zip(preconditioner.scale()) {
-                    *u /= s;
-                }
-            }
+            let (size, state) = (scaled.cols(), &self.at.state);
+            let rows = scaled.as_mut_slice().par_chunks_mut(size).enumerate();
+            rows.with_min_len(rows_per_task(size)).for_each(|(i, scaled)| {
+                scaled.copy_from_slice(state.row(i));
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for (u, &s) in scaled[..dim].iter_mut().zip(preconditioner.scale()) {
+                            *u /= s;
+                        }
+                    },
+                );
+            });
         }
     }
 
@@ -360,10 +367,10 @@ impl<'a, T: Real> System<'a, T> {
         if self.structure.needs_score(moving) {
             self.evaluate_target()?;
         }
-        let reads_drift = self.field.reads_drift(&self.operator, moving);
-        let drifting = if reads_drift { moving } else { &[] };
-        if !self.locals_are_current || self.drift_blocks != drifting {
-            self.evaluate_locals(drifting)?;
+        if !self.field.reads_locals(&self.operator, moving) {
+            self.scale_state();
+        } else if !self.locals_are_current || self.drift_blocks != moving {
+            self.evaluate_locals(moving)?;
         }
         Ok(())
     }
@@ -380,6 +387,9 @@ impl<'a, T: Real> System<'a, T> {
         let evaluated = Evaluated {
             operator: &self.operator,
             state: self.scaled.as_ref().unwrap_or(&self.at.state).as_ref(),
+            score: self.at.score.as_ref(),
+            scale: self.at.preconditioner.as_ref().map(Preconditioner::scale),
+            auxiliaries: self.structure.auxiliaries(),
             gradient: self.gradient.as_ref(),
             coefficients: self.coefficients.as_ref(),
             curl_divergence: self.curl_divergence.as_ref(),

@@ -3,6 +3,7 @@
 //! A splitting moves one block at a time, so what was computed from the others still holds at the next
 //! velocity: it is kept until a block's version says that its numbers have changed.
 
+use std::mem;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -104,53 +105,65 @@ impl<T: Real> Cloud<T> {
     }
 }
 
-/// Running sums that stay in registers.
+/// Columns whose sums stay in registers.
 const SUMS: usize = 64;
 
-/// Writes some columns of the particles minus their mean, which is taken in `f64`.
+/// Writes some columns of the particles minus their mean, roughly: any centre will do that is close to it.
 fn centre<T: Real>(state: MatRef<'_, T>, columns: Range<usize>, centred: &mut Matrix<T>) {
     let (count, all) = (state.rows(), state.cols());
-    let mut means = vec![T::zero(); columns.len()];
-    let some = rows_per_task(count);
-    means.par_chunks_mut(some).enumerate().for_each(|(chunk, means)| {
-        let first = columns.start + chunk * some;
-        vectorised(
-            #[inline(always)]
-            || {
-                for (block, means) in means.chunks_mut(SUMS).enumerate() {
-                    let first = first + block * SUMS;
-                    let mut sums = [0.0; SUMS];
-                    for i in 0..count {
-                        let row = &state.row(i)[first..];
-                        if let Some(row) = row.first_chunk::<SUMS>() {
-                            for lane in 0..SUMS {
-                                sums[lane] += row[lane].as_f64();
-                            }
-                        } else {
-                            for (sum, x) in sums.iter_mut().zip(row) {
-                                *sum += x.as_f64();
-                            }
+    let rows = centred.as_mut_slice().chunks_exact_mut(all);
+    let mut rows: Vec<&mut [T]> = rows.map(|row| &mut row[columns.clone()]).collect();
+    // Strips of columns, so that means are taken of what is then at hand to be centred.
+    let width = rows_per_task(count).next_multiple_of(SUMS);
+    let strips: Vec<(usize, Vec<&mut [T]>)> = columns
+        .step_by(width)
+        .map(|first| {
+            let strip = rows.iter_mut().map(|row| {
+                let (strip, rest) = mem::take(row).split_at_mut(width.min(row.len()));
+                *row = rest;
+                strip
+            });
+            (first, strip.collect())
+        })
+        .collect();
+    strips.into_par_iter().for_each(|(first, mut strip)| centre_strip(state, first, &mut strip));
+}
+
+/// The same for the columns from `first` on, as many as the strip is wide.
+fn centre_strip<T: Real>(state: MatRef<'_, T>, first: usize, strip: &mut [&mut [T]]) {
+    let width = strip.first().map_or(0, |row| row.len());
+    let share = T::of(1.0 / strip.len() as f64);
+    vectorised(
+        #[inline(always)]
+        || {
+            for start in (0..width).step_by(SUMS) {
+                let some = SUMS.min(width - start);
+                let from = first + start..first + start + some;
+                let mut means = [T::zero(); SUMS];
+                for i in 0..strip.len() {
+                    let row = &state.row(i)[from.clone()];
+                    if let Some(row) = row.first_chunk::<SUMS>() {
+                        for lane in 0..SUMS {
+                            means[lane] += row[lane];
+                        }
+                    } else {
+                        for (mean, &x) in means.iter_mut().zip(row) {
+                            *mean += x;
                         }
                     }
-                    for (mean, sum) in means.iter_mut().zip(&sums) {
-                        *mean = T::of(sum / count as f64);
+                }
+                for mean in &mut means {
+                    *mean *= share;
+                }
+                for (i, out) in strip.iter_mut().enumerate() {
+                    let (row, out) = (&state.row(i)[from.clone()], &mut out[start..start + some]);
+                    for ((out, &x), &mean) in out.iter_mut().zip(row).zip(&means) {
+                        *out = x - mean;
                     }
                 }
-            },
-        );
-    });
-    let rows = centred.as_mut_slice().par_chunks_mut(all).enumerate();
-    rows.with_min_len(rows_per_task(columns.len())).for_each(|(i, centred)| {
-        vectorised(
-            #[inline(always)]
-            || {
-                let out = centred[columns.clone()].iter_mut();
-                for ((out, &x), &mean) in out.zip(&state.row(i)[columns.clone()]).zip(&means) {
-                    *out = x - mean;
-                }
-            },
-        );
-    });
+            }
+        },
+    );
 }
 
 /// All squared distances over some columns.

@@ -201,23 +201,10 @@ impl<T: Real> WithSimd for SquaredDistancesToRows<'_, T> {
     }
 }
 
-/// Σ x², in `f64`, by running sums that fill several registers.
+/// Σ x², in `f64` over short sums that are not.
 pub(crate) fn sum_of_squares<T: Real>(values: &[T]) -> f64 {
-    const LANES: usize = 32;
-    vectorised(
-        #[inline(always)]
-        || {
-            let (heads, tail) = values.as_chunks::<LANES>();
-            let mut sums = [0.0; LANES];
-            for head in heads {
-                for (sum, x) in sums.iter_mut().zip(head) {
-                    let x = x.as_f64();
-                    *sum += x * x;
-                }
-            }
-            sums.iter().sum::<f64>() + tail.iter().map(|x| x.as_f64() * x.as_f64()).sum::<f64>()
-        },
-    )
+    const SHORT: usize = 1024;
+    values.chunks(SHORT).map(|some| squared_norm(some).as_f64()).sum()
 }
 
 /// out[i][c] += Σⱼ tile[i][j] · columns[c][j], for tiles of `n` columns.
@@ -247,7 +234,7 @@ impl<T: Real> WithSimd for AddProducts<'_, T> {
 }
 
 /// |x|².
-pub(super) fn squared_norm<T: Real>(x: &[T]) -> T {
+pub(crate) fn squared_norm<T: Real>(x: &[T]) -> T {
     Arch::new().dispatch(SquaredNorm(x))
 }
 

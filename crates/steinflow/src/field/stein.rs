@@ -67,7 +67,7 @@ impl<T: Real> Field<T> for Stein {
         Ok(())
     }
 
-    fn reads_drift(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
+    fn reads_locals(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
         self.kernel.radial != Radial::SquaredExponential || operator.multiples(moving).is_none()
     }
 
@@ -100,27 +100,11 @@ impl Stein {
         rows.with_min_len(rows_per_task(moved)).for_each(|(j, row)| {
             row[moved] = T::one();
             for (row_of_m, force) in multiples.iter().zip(row.chunks_exact_mut(dim)) {
-                for (place, multiple) in row_of_m.iter().enumerate() {
-                    let g = &at.gradient.row(j)[columns(multiple)];
+                force.fill(T::zero());
+                for multiple in row_of_m {
                     let x = &points.row(j)[columns(multiple)];
-                    let (factor, rate) = (multiple.factor, rate(multiple));
-                    vectorised(
-                        #[inline(always)]
-                        || {
-                            if place == 0 {
-                                for ((force, &g), &x) in force.iter_mut().zip(g).zip(x) {
-                                    *force = factor * (g - rate * x);
-                                }
-                            } else {
-                                for ((force, &g), &x) in force.iter_mut().zip(g).zip(x) {
-                                    *force += factor * (g - rate * x);
-                                }
-                            }
-                        },
-                    );
-                }
-                if row_of_m.is_empty() {
-                    force.fill(T::zero());
+                    let repulsion = (rate(multiple), x);
+                    at.add_force(j, multiple.column, multiple.factor, repulsion, force);
                 }
             }
         });
