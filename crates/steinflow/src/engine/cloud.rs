@@ -3,6 +3,9 @@
 //! A splitting moves one block at a time, so what was computed from the others still holds at the next
 //! velocity: it is kept until a block's version says that its numbers have changed.
 
+// What is not inlined into a dispatched body is compiled without the SIMD it was chosen for.
+#![allow(clippy::inline_always)]
+
 use std::mem;
 use std::ops::Range;
 
@@ -110,60 +113,74 @@ const SUMS: usize = 64;
 
 /// Writes some columns of the particles minus their mean, roughly: any centre will do that is close to it.
 fn centre<T: Real>(state: MatRef<'_, T>, columns: Range<usize>, centred: &mut Matrix<T>) {
-    let (count, all) = (state.rows(), state.cols());
+    let all = state.cols();
     let rows = centred.as_mut_slice().chunks_exact_mut(all);
-    let mut rows: Vec<&mut [T]> = rows.map(|row| &mut row[columns.clone()]).collect();
+    if columns.len() <= SUMS {
+        return vectorised(
+            #[inline(always)]
+            || {
+                let means = means(state, columns.clone());
+                for (i, row) in rows.enumerate() {
+                    subtract(&state.row(i)[columns.clone()], &means, &mut row[columns.clone()]);
+                }
+            },
+        );
+    }
     // Strips of columns, so that means are taken of what is then at hand to be centred.
-    let width = rows_per_task(count).next_multiple_of(SUMS);
-    let strips: Vec<(usize, Vec<&mut [T]>)> = columns
-        .step_by(width)
-        .map(|first| {
-            let strip = rows.iter_mut().map(|row| {
-                let (strip, rest) = mem::take(row).split_at_mut(width.min(row.len()));
-                *row = rest;
-                strip
-            });
-            (first, strip.collect())
-        })
-        .collect();
-    strips.into_par_iter().for_each(|(first, mut strip)| centre_strip(state, first, &mut strip));
+    let mut rows: Vec<&mut [T]> = rows.map(|row| &mut row[columns.clone()]).collect();
+    let width = rows_per_task(state.rows()).next_multiple_of(SUMS);
+    let mut strips: Vec<(Range<usize>, Vec<&mut [T]>)> = Vec::new();
+    for first in columns.clone().step_by(width) {
+        let strip = first..columns.end.min(first + width);
+        let parts = rows.iter_mut().map(|row| {
+            let (part, rest) = mem::take(row).split_at_mut(strip.len());
+            *row = rest;
+            part
+        });
+        strips.push((strip.clone(), parts.collect()));
+    }
+    strips.into_par_iter().for_each(|(strip, mut rows)| {
+        vectorised(
+            #[inline(always)]
+            || {
+                for first in strip.clone().step_by(SUMS) {
+                    let some = first..strip.end.min(first + SUMS);
+                    let means = means(state, some.clone());
+                    for (i, row) in rows.iter_mut().enumerate() {
+                        let out = &mut row[first - strip.start..some.end - strip.start];
+                        subtract(&state.row(i)[some.clone()], &means, out);
+                    }
+                }
+            },
+        );
+    });
 }
 
-/// The same for the columns from `first` on, as many as the strip is wide.
-fn centre_strip<T: Real>(state: MatRef<'_, T>, first: usize, strip: &mut [&mut [T]]) {
-    let width = strip.first().map_or(0, |row| row.len());
-    let share = T::of(1.0 / strip.len() as f64);
-    vectorised(
-        #[inline(always)]
-        || {
-            for start in (0..width).step_by(SUMS) {
-                let some = SUMS.min(width - start);
-                let from = first + start..first + start + some;
-                let mut means = [T::zero(); SUMS];
-                for i in 0..strip.len() {
-                    let row = &state.row(i)[from.clone()];
-                    if let Some(row) = row.first_chunk::<SUMS>() {
-                        for lane in 0..SUMS {
-                            means[lane] += row[lane];
-                        }
-                    } else {
-                        for (mean, &x) in means.iter_mut().zip(row) {
-                            *mean += x;
-                        }
-                    }
-                }
-                for mean in &mut means {
-                    *mean *= share;
-                }
-                for (i, out) in strip.iter_mut().enumerate() {
-                    let (row, out) = (&state.row(i)[from.clone()], &mut out[start..start + some]);
-                    for ((out, &x), &mean) in out.iter_mut().zip(row).zip(&means) {
-                        *out = x - mean;
-                    }
-                }
+/// The means of at most [`SUMS`] columns.
+#[inline(always)]
+fn means<T: Real>(state: MatRef<'_, T>, columns: Range<usize>) -> [T; SUMS] {
+    let mut means = [T::zero(); SUMS];
+    for i in 0..state.rows() {
+        let row = &state.row(i)[columns.clone()];
+        if let Some(row) = row.first_chunk::<SUMS>() {
+            for lane in 0..SUMS {
+                means[lane] += row[lane];
             }
-        },
-    );
+        } else {
+            for (mean, &x) in means.iter_mut().zip(row) {
+                *mean += x;
+            }
+        }
+    }
+    let share = T::of(1.0 / state.rows() as f64);
+    means.map(|sum| share * sum)
+}
+
+#[inline(always)]
+fn subtract<T: Real>(row: &[T], means: &[T; SUMS], out: &mut [T]) {
+    for ((out, &x), &mean) in out.iter_mut().zip(row).zip(means) {
+        *out = x - mean;
+    }
 }
 
 /// All squared distances over some columns.
