@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::dots::lower_products;
 use super::points::Factor;
 use super::rows_per_task;
-use super::simd::{self, squared_norm, squares_from_products, vectorised};
+use super::simd::{self, squares_from_products, vectorised};
 use crate::{MatRef, Matrix, Real};
 
 /// The most particles whose N×N distances are kept.
@@ -211,33 +211,34 @@ fn squares_by_products<T: Real>(
     squares: &mut Matrix<T>,
 ) {
     let count = points.rows();
-    let coordinates = |i: usize| &points.row(i)[columns.clone()];
-    let norms: Vec<T> = (0..count).map(|i| squared_norm(coordinates(i))).collect();
-    // Keeps the relative error of a squared distance below about 1e-5 in f32 and 1e-11 in f64; few
-    // pairs of a cloud around its centre are that close.
-    let close = T::of(if T::NAME == "f32" { 1e-2 } else { 1e-5 });
-    let fill = |(task, out): (usize, &mut [T])| {
+    let products = |(task, out): (usize, &mut [T])| {
         let first = task * ROWS_PER_TASK;
-        let rows = first..first + out.len() / count;
-        lower_products(points, columns.clone(), rows.clone(), out);
-        for (i, row) in rows.zip(out.chunks_exact_mut(count)) {
-            row[i] = T::zero();
-            if squares_from_products(norms[i], &norms[..i], close, &mut row[..i]) {
-                // Close pairs far from the centre have lost their digits to cancellation.
-                for (j, x) in row[..i].iter_mut().enumerate() {
-                    if *x < close * (norms[i] + norms[j]) {
-                        let pairs = coordinates(i).iter().zip(coordinates(j));
-                        *x = pairs.map(|(&a, &b)| (a - b) * (a - b)).sum();
-                    }
-                }
-            }
-        }
+        lower_products(points, columns.clone(), first..first + out.len() / count, out);
     };
     let bands = squares.as_mut_slice();
     if count * count * columns.len() < SERIAL_PRODUCTS {
-        bands.chunks_mut(ROWS_PER_TASK * count).enumerate().for_each(fill);
+        bands.chunks_mut(ROWS_PER_TASK * count).enumerate().for_each(products);
     } else {
-        bands.par_chunks_mut(ROWS_PER_TASK * count).enumerate().with_max_len(1).for_each(fill);
+        let bands = bands.par_chunks_mut(ROWS_PER_TASK * count).enumerate();
+        bands.with_max_len(1).for_each(products);
+    }
+    // Keeps the relative error of a squared distance below about 1e-5 in f32 and 1e-11 in f64; few
+    // pairs of a cloud around its centre are that close.
+    let close = T::of(if T::NAME == "f32" { 1e-2 } else { 1e-5 });
+    let coordinates = |i: usize| &points.row(i)[columns.clone()];
+    let norms: Vec<T> = (0..count).map(|i| squares.row(i)[i]).collect();
+    for (i, &norm) in norms.iter().enumerate() {
+        let row = &mut squares.row_mut(i)[..=i];
+        row[i] = T::zero();
+        if squares_from_products(norm, &norms[..i], close, &mut row[..i]) {
+            // Close pairs far from the centre have lost their digits to cancellation.
+            for (j, x) in row[..i].iter_mut().enumerate() {
+                if *x < close * (norm + norms[j]) {
+                    let pairs = coordinates(i).iter().zip(coordinates(j));
+                    *x = pairs.map(|(&a, &b)| (a - b) * (a - b)).sum();
+                }
+            }
+        }
     }
     mirror(squares);
 }
