@@ -134,14 +134,14 @@ pub struct Evaluated<'a, T> {
 }
 
 impl<T: Real> Evaluated<'_, T> {
-    /// out += factor · (∇log π(zᵢ) − rate · x) in one block, with a gradient that need not be stored.
-    pub(crate) fn add_force(
+    /// Takes factor · (∇log π(zᵢ) − rate · x) in one block, with a gradient that need not be stored, into
+    /// `out`: pass a closure marked `#[inline(always)]`.
+    pub(crate) fn force(
         &self,
-        i: usize,
-        block: usize,
-        factor: T,
-        (rate, x): (T, &[T]),
+        (i, block): (usize, usize),
+        (factor, (rate, x)): (T, (T, &[T])),
         out: &mut [T],
+        take: impl Fn(&mut T, T),
     ) {
         let dim = self.operator.dim();
         vectorised(
@@ -151,18 +151,18 @@ impl<T: Real> Evaluated<'_, T> {
                     let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));
                     let z = &self.state.row(i)[block * dim..(block + 1) * dim];
                     for ((out, &z), &x) in out.iter_mut().zip(z).zip(x) {
-                        *out += factor * ((mean - z) * precision - rate * x);
+                        take(out, factor * ((mean - z) * precision - rate * x));
                     }
                 }
                 (None, Some(scale)) => {
                     let scores = self.score.row(i).iter().zip(scale);
                     for ((out, (&g, &s)), &x) in out.iter_mut().zip(scores).zip(x) {
-                        *out += factor * (g * s - rate * x);
+                        take(out, factor * (g * s - rate * x));
                     }
                 }
                 (None, None) => {
                     for ((out, &g), &x) in out.iter_mut().zip(self.score.row(i)).zip(x) {
-                        *out += factor * (g - rate * x);
+                        take(out, factor * (g - rate * x));
                     }
                 }
             },

@@ -4,6 +4,7 @@
 //! has changed and someone needs it, so a step of symmetric splitting costs one gradient.
 
 mod draws;
+mod motion;
 mod rollback;
 
 pub(crate) use draws::check_batch_size;
@@ -12,8 +13,8 @@ pub use rollback::Saved;
 use rayon::prelude::*;
 
 use crate::dynamics::{Dynamics, Evaluated, Operator, Point, Structure, THETA, Terms};
-use crate::engine::{Scratch, all_finite, rows_per_task, sum_of_squares, vectorised};
-use crate::field::{Draw, Field};
+use crate::engine::{Scratch, all_finite, rows_per_task, vectorised};
+use crate::field::Field;
 use crate::precondition::{Preconditioner, RootMeanSquare};
 use crate::{Error, LogDensity, MatRef, Matrix, Minibatch, Real, Result};
 
@@ -29,7 +30,9 @@ pub struct System<'a, T: Real> {
     minibatch: Option<Minibatch>,
 
     at: Configuration<T>,
+    /// θ as the target gets it, and the version of the block that it is a copy of.
     theta: Matrix<T>,
+    theta_version: u64,
     /// The state in the preconditioner's coordinates, if there is one.
     scaled: Option<Matrix<T>>,
     gradient: Matrix<T>,
@@ -113,6 +116,7 @@ impl<'a, T: Real> System<'a, T> {
             },
             scaled: None,
             theta: Matrix::zeros(count, dim),
+            theta_version: 0,
             gradient: Matrix::zeros(count, blocks * dim),
             coefficients: Matrix::from_fn(count, width, |_, k| T::of(f64::from(u8::from(k == 0)))),
             curl_divergence: Matrix::zeros(count, blocks * dim),
@@ -222,9 +226,12 @@ impl<'a, T: Real> System<'a, T> {
     fn evaluate_rows(&mut self, batch: Option<&Minibatch>) -> Result<()> {
         let dim = self.structure.dim();
         let state = &self.at.state;
-        let rows = self.theta.as_mut_slice().par_chunks_mut(dim).enumerate();
-        rows.with_min_len(rows_per_task(dim))
-            .for_each(|(i, theta)| theta.copy_from_slice(&state.row(i)[..dim]));
+        if self.theta_version != self.versions[THETA] {
+            let rows = self.theta.as_mut_slice().par_chunks_mut(dim).enumerate();
+            rows.with_min_len(rows_per_task(dim))
+                .for_each(|(i, theta)| theta.copy_from_slice(&state.row(i)[..dim]));
+            self.theta_version = self.versions[THETA];
+        }
         let (log_density, score) = (&mut self.at.log_density, &mut self.at.score);
         self.target.evaluate(self.theta.as_ref(), batch, log_density, score.as_mut())?;
         self.gradients += 1;
@@ -426,156 +433,6 @@ impl<'a, T: Real> System<'a, T> {
         field.velocity(&evaluated, moving, velocity)
     }
 
-    /// Keeps how fast the blocks in `moving` are, for those who ask.
-    fn measure_speeds(&mut self, moving: &[usize], velocity: &Matrix<T>) {
-        let dim = self.structure.dim();
-        let speeds = velocity.as_slice().par_chunks(dim).with_min_len(rows_per_task(dim));
-        let speeds: Vec<f64> = speeds.map(sum_of_squares).collect();
-        self.keep_speeds(moving, &speeds);
-    }
-
-    /// Averages squared speeds, one for every particle and block in `moving`. Frozen particles have a
-    /// velocity but do not move.
-    fn keep_speeds(&mut self, moving: &[usize], speeds: &[f64]) {
-        let free = self.frozen.iter().filter(|frozen| !**frozen).count().max(1) as f64;
-        for (place, &block) in moving.iter().enumerate() {
-            let of_block = speeds.iter().skip(place).step_by(moving.len()).zip(&self.frozen);
-            let moved = of_block.filter(|(_, frozen)| !**frozen).map(|(speed, _)| speed / free);
-            self.squared_speeds[block] = moved.sum();
-        }
-    }
-
-    /// The buffer that displacements are made in, shaped for the blocks in `moving`.
-    fn take_displacement(&mut self, moving: &[usize]) -> Matrix<T> {
-        let (rows, cols) = (self.frozen.len(), moving.len() * self.structure.dim());
-        let mut data = std::mem::take(&mut self.displacement);
-        data.resize(rows * cols, T::zero());
-        Matrix::from_vec(data, rows, cols).expect("resized to fit")
-    }
-
-    /// Moves the blocks in `moving` for a time `dt` along their velocity, with the field's noise.
-    pub fn advance(&mut self, moving: &[usize], dt: f64) -> Result<()> {
-        let mut displacement = self.take_displacement(moving);
-        self.write_velocity(moving, &mut displacement)?;
-        if self.field.is_random() {
-            self.measure_speeds(moving, &displacement);
-            scale(&mut displacement, dt);
-            let draw = Draw { seed: self.seed, index: self.noises };
-            self.noises += 1;
-            let (evaluated, field) = self.view();
-            field.add_noise(&evaluated, moving, dt, draw, &mut displacement)?;
-            self.displace(moving, &displacement)?;
-        } else {
-            let speeds = self.displace_by(moving, dt, &displacement)?;
-            self.keep_speeds(moving, &speeds);
-        }
-        self.displacement = displacement.into_vec();
-        self.finish_move(moving);
-        Ok(())
-    }
-
-    /// As [`System::advance`], by the explicit midpoint rule: second order in `dt`.
-    ///
-    /// For deterministic fields: there is no midpoint rule for noise here.
-    pub fn advance_by_midpoint(&mut self, moving: &[usize], dt: f64) -> Result<()> {
-        if self.field.is_random() {
-            let remedy = "take a deterministic field, or Euler or symmetric splitting";
-            return Err(Error::setting("field", "a field with noise", remedy));
-        }
-        let before = self.at.state.clone();
-        let mut half = self.velocity(moving)?;
-        scale(&mut half, 0.5 * dt);
-        self.displace(moving, &half)?;
-        let mut full = self.velocity(moving)?;
-        scale(&mut full, dt);
-        self.at.state = before;
-        self.changed(moving);
-        self.displace(moving, &full)?;
-        self.finish_move(moving);
-        Ok(())
-    }
-
-    /// Adds a displacement, shaped as [`System::velocity`] gives it, to all but frozen particles.
-    pub fn displace(&mut self, moving: &[usize], displacement: &Matrix<T>) -> Result<()> {
-        self.displace_by(moving, 1.0, displacement).map(drop)
-    }
-
-    /// Adds `factor` times a displacement, and returns the squared length of what was added of every
-    /// particle and block, before the factor.
-    fn displace_by(
-        &mut self,
-        moving: &[usize],
-        factor: f64,
-        displacement: &Matrix<T>,
-    ) -> Result<Vec<f64>> {
-        self.check_moving(moving)?;
-        let dim = self.structure.dim();
-        let expected = (self.at.state.rows(), moving.len() * dim);
-        if (displacement.rows(), displacement.cols()) != expected {
-            return Err(Error::Shape {
-                what: "the displacement",
-                found: format!("shape {} × {}", displacement.rows(), displacement.cols()),
-                expected: format!("{} × {}", expected.0, expected.1),
-            });
-        }
-        let Configuration { state, preconditioner, .. } = &mut self.at;
-        let scale = preconditioner.as_ref().map(Preconditioner::scale);
-        let factor = T::of(factor);
-        let frozen = &self.frozen;
-        let size = state.cols();
-        let mut squares = vec![0.0; displacement.rows() * moving.len()];
-        type Row<'r, T> = (usize, (&'r mut [T], &'r mut [f64]));
-        let move_row = |(i, (row, squares)): Row<'_, T>| -> Option<(usize, f64)> {
-            let mut bad = None;
-            let blocks = moving.iter().zip(displacement.row(i).chunks_exact(dim));
-            for ((&block, moved), square) in blocks.zip(squares) {
-                *square = sum_of_squares(moved);
-                let own = &mut row[block * dim..(block + 1) * dim];
-                let finite = vectorised(
-                    #[inline(always)]
-                    || {
-                        let mut finite = true;
-                        match scale {
-                            Some(scale) if block == THETA => {
-                                for ((x, &by), &s) in own.iter_mut().zip(moved).zip(scale) {
-                                    *x += s * (factor * by);
-                                    finite &= x.is_finite();
-                                }
-                            }
-                            _ => {
-                                for (x, &by) in own.iter_mut().zip(moved) {
-                                    *x += factor * by;
-                                    finite &= x.is_finite();
-                                }
-                            }
-                        }
-                        finite
-                    },
-                );
-                if !finite && bad.is_none() {
-                    bad = own.iter().find(|x| !x.is_finite()).map(|x| (i, x.as_f64()));
-                }
-            }
-            bad
-        };
-        let rows = state.as_mut_slice().par_chunks_mut(size);
-        let bad = rows
-            .zip(squares.par_chunks_mut(moving.len()))
-            .enumerate()
-            .with_min_len(rows_per_task(displacement.cols()))
-            .filter(|(i, _)| !frozen[*i])
-            .filter_map(move_row)
-            .min_by_key(|(i, _)| *i);
-        self.changed(moving);
-        if moving.contains(&THETA) {
-            self.score_is_current = false;
-        }
-        match bad {
-            Some((particle, value)) => Err(self.non_finite("position", particle, value)),
-            None => Ok(squares),
-        }
-    }
-
     /// After a move of θ the next minibatch is due: the closing half step of a splitting and the
     /// opening one of the next step then share its gradient.
     pub fn finish_move(&mut self, moved: &[usize]) {
@@ -607,12 +464,5 @@ impl<'a, T: Real> System<'a, T> {
     /// Gives up the particles.
     pub(crate) fn into_state(self) -> (Matrix<T>, Vec<T>, Structure) {
         (self.at.state, self.at.log_density, self.structure)
-    }
-}
-
-fn scale<T: Real>(velocity: &mut Matrix<T>, dt: f64) {
-    let dt = T::of(dt);
-    for v in velocity.as_mut_slice() {
-        *v *= dt;
     }
 }

@@ -100,11 +100,29 @@ impl Stein {
         rows.with_min_len(rows_per_task(moved)).for_each(|(j, row)| {
             row[moved] = T::one();
             for (row_of_m, force) in multiples.iter().zip(row.chunks_exact_mut(dim)) {
-                force.fill(T::zero());
-                for multiple in row_of_m {
-                    let x = &points.row(j)[columns(multiple)];
-                    let repulsion = (rate(multiple), x);
-                    at.add_force(j, multiple.column, multiple.factor, repulsion, force);
+                for (place, multiple) in row_of_m.iter().enumerate() {
+                    let (block, factor) = (multiple.column, multiple.factor);
+                    let repulsion = (rate(multiple), &points.row(j)[columns(multiple)]);
+                    if place == 0 {
+                        at.force(
+                            (j, block),
+                            (factor, repulsion),
+                            force,
+                            #[inline(always)]
+                            |force, x| *force = x,
+                        );
+                    } else {
+                        at.force(
+                            (j, block),
+                            (factor, repulsion),
+                            force,
+                            #[inline(always)]
+                            |force, x| *force += x,
+                        );
+                    }
+                }
+                if row_of_m.is_empty() {
+                    force.fill(T::zero());
                 }
             }
         });
