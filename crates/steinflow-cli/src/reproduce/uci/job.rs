@@ -27,14 +27,20 @@ const TRACE_POINTS: u64 = 20;
 pub struct Source {
     pub name: String,
     steps: Option<u64>,
+    particles: Option<usize>,
     table: Table,
     located: Located,
 }
 
 impl Source {
     pub fn new(plan: &DataSetPlan, located: &Located) -> Result<Self> {
-        let (name, steps) = (plan.name.clone(), plan.steps);
-        Ok(Self { name, steps, table: located.table()?, located: located.clone() })
+        Ok(Self {
+            name: plan.name.clone(),
+            steps: plan.steps,
+            particles: plan.particles,
+            table: located.table()?,
+            located: located.clone(),
+        })
     }
 
     /// How many standard splits there are.
@@ -185,6 +191,7 @@ impl Job<'_> {
         let mut own = self.run.settings.clone();
         let mut common = self.plan.common.clone();
         common.steps = None;
+        common.particles = self.source.particles.or(common.particles);
         let method = own.method.as_deref().and_then(|name| Method::named(name).ok());
         if method.is_some_and(|method| !method.field.has_kernel()) {
             (common.kernel, common.kernel_on, common.bandwidth) = (None, None, None);

@@ -34,6 +34,8 @@ pub struct DataSetPlan {
     pub name: String,
     /// Iterations, where they differ from those of the others.
     pub steps: Option<u64>,
+    /// Particles, where they differ from those of the others.
+    pub particles: Option<usize>,
 }
 
 /// How hyperparameters are chosen inside the training rows.
