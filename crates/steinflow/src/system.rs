@@ -34,7 +34,7 @@ pub struct System<'a, T: Real> {
     theta: Matrix<T>,
     theta_version: u64,
     /// The state in the preconditioner's coordinates, if there is one.
-    scaled: Option<Matrix<T>>,
+    scaled: Option<Scaled<T>>,
     gradient: Matrix<T>,
     coefficients: Matrix<T>,
     curl_divergence: Matrix<T>,
@@ -66,6 +66,12 @@ struct Configuration<T> {
     score: Matrix<T>,
     batches: u64,
     preconditioner: Option<Preconditioner<T>>,
+}
+
+/// The particles in the coordinates that they move in, and the versions of the blocks that these are.
+struct Scaled<T> {
+    state: Matrix<T>,
+    versions: Vec<u64>,
 }
 
 impl<'a, T: Real> System<'a, T> {
@@ -262,29 +268,40 @@ impl<'a, T: Real> System<'a, T> {
     pub fn with_preconditioner(mut self, rule: RootMeanSquare) -> Result<Self> {
         rule.validate()?;
         self.at.preconditioner = Some(Preconditioner::new(rule, self.structure.dim()));
-        self.scaled = Some(self.at.state.clone());
+        let versions = vec![0; self.versions.len()];
+        self.scaled = Some(Scaled { state: self.at.state.clone(), versions });
         self.changed_everywhere();
         Ok(self)
     }
 
     /// Brings the preconditioned state up to date.
     fn scale_state(&mut self) {
-        let dim = self.structure.dim();
-        if let (Some(scaled), Some(preconditioner)) = (&mut self.scaled, &self.at.preconditioner) {
-            let (size, state) = (scaled.cols(), &self.at.state);
-            let rows = scaled.as_mut_slice().par_chunks_mut(size).enumerate();
-            rows.with_min_len(rows_per_task(size)).for_each(|(i, scaled)| {
-                scaled.copy_from_slice(state.row(i));
+        let (Some(scaled), Some(preconditioner)) = (&mut self.scaled, &self.at.preconditioner)
+        else {
+            return;
+        };
+        let is_new = |block: usize| scaled.versions[block] != self.versions[block];
+        let (dim, state, scale) = (self.structure.dim(), &self.at.state, preconditioner.scale());
+        let size = state.cols();
+        let rows = scaled.state.as_mut_slice().par_chunks_mut(size).enumerate();
+        rows.with_min_len(rows_per_task(size)).for_each(|(i, scaled)| {
+            let blocks = scaled.chunks_exact_mut(dim).zip(state.row(i).chunks_exact(dim));
+            for (block, (u, x)) in blocks.enumerate().filter(|(block, _)| is_new(*block)) {
+                if block != THETA {
+                    u.copy_from_slice(x);
+                    continue;
+                }
                 vectorised(
                     #[inline(always)]
                     || {
-                        for (u, &s) in scaled[..dim].iter_mut().zip(preconditioner.scale()) {
-                            *u /= s;
+                        for ((u, &x), &s) in u.iter_mut().zip(x).zip(scale) {
+                            *u = x / s;
                         }
                     },
                 );
-            });
-        }
+            }
+        });
+        scaled.versions.copy_from_slice(&self.versions);
     }
 
     /// Coefficients and ∇log π(z) of every particle, and the drift of some blocks, from what is current.
@@ -292,7 +309,7 @@ impl<'a, T: Real> System<'a, T> {
         self.scale_state();
         let dim = self.structure.dim();
         let (width, size) = (self.operator.width(), self.structure.blocks() * dim);
-        let state = self.scaled.as_ref().unwrap_or(&self.at.state);
+        let state = self.scaled.as_ref().map_or(&self.at.state, |scaled| &scaled.state);
         let scale = self.at.preconditioner.as_ref().map(Preconditioner::scale);
         let (at, operator, structure) = (&self.at, &self.operator, &self.structure);
         let (dynamics, is_current) = (&*self.dynamics, &self.gradient_is_current);
@@ -393,7 +410,7 @@ impl<'a, T: Real> System<'a, T> {
     fn view(&mut self) -> (Evaluated<'_, T>, &mut (dyn Field<T> + 'a)) {
         let evaluated = Evaluated {
             operator: &self.operator,
-            state: self.scaled.as_ref().unwrap_or(&self.at.state).as_ref(),
+            state: self.scaled.as_ref().map_or(&self.at.state, |scaled| &scaled.state).as_ref(),
             score: self.at.score.as_ref(),
             scale: self.at.preconditioner.as_ref().map(Preconditioner::scale),
             auxiliaries: self.structure.auxiliaries(),
