@@ -96,7 +96,7 @@ impl<'a> Writer<'a> {
                     Some(step) => format!("the last checkpoint, of step {step}, is good"),
                     None => "there is no checkpoint yet".to_owned(),
                 };
-                eprintln!("warning: {error}; {last}, and the run goes on");
+                tell!("warning: {error}; {last}, and the run goes on");
             }
         }
         (self.last, self.cost) = (Instant::now(), begun.elapsed());

@@ -49,7 +49,7 @@ pub fn write<T: Real>(
     // Numbers that took a while to get are worth keeping without their picture.
     match picture(config, model, outcome, &names) {
         Ok(png) => folder.write("particles.png", &png)?,
-        Err(error) => eprintln!("warning: there is no picture: {error}"),
+        Err(error) => tell!("warning: there is no picture: {error}"),
     }
     Ok(())
 }

@@ -125,7 +125,7 @@ impl Job<'_> {
             sampler = sampler.observe(Progress::new(&what));
         }
         if let Some(live) = &live {
-            eprintln!("follow the run at {}", live.address());
+            tell!("follow the run at {}", live.address());
             sampler = sampler.observe(live.watch());
         }
         let outcome = sampler.run().inspect_err(|_| self.say_how_to_go_on())?;
@@ -182,7 +182,7 @@ impl Job<'_> {
         match diagnose::judge(&self.config, model, particles, &course, samples) {
             Ok(diagnosis) => Some(diagnosis.into()),
             Err(error) => {
-                eprintln!("warning: there is no verdict: {error}");
+                tell!("warning: there is no verdict: {error}");
                 None
             }
         }
@@ -196,7 +196,7 @@ impl Job<'_> {
             let Some(partial) = partial.get() else { return };
             let _ = std::fs::remove_dir_all(partial);
             if Unfinished::exists(&run) {
-                eprintln!("stopped; go on with `steinflow resume {}`", run.display());
+                tell!("stopped; go on with `steinflow resume {}`", run.display());
             } else {
                 Unfinished::discard(&run);
             }
@@ -207,7 +207,7 @@ impl Job<'_> {
     fn say_how_to_go_on(&self) {
         if Unfinished::exists(&self.out) {
             let run = self.out.display();
-            eprintln!("the last checkpoint is kept: go on from it with `steinflow resume {run}`");
+            tell!("the last checkpoint is kept: go on from it with `steinflow resume {run}`");
         }
     }
 
@@ -217,9 +217,9 @@ impl Job<'_> {
         }
         let (steps, run) = (outcome.steps, self.out.display());
         if self.output.checkpoint_every == Some(Every::Never) {
-            eprintln!("interrupted after step {steps}; everything so far is kept");
+            tell!("interrupted after step {steps}; everything so far is kept");
         } else {
-            eprintln!("interrupted after step {steps}; go on with `steinflow resume {run}`");
+            tell!("interrupted after step {steps}; go on with `steinflow resume {run}`");
         }
         ExitCode::from(interrupt.exit_code().unwrap_or(Error::INTERRUPTED))
     }
@@ -231,7 +231,7 @@ fn announce_solve(config: &Config) -> Result<()> {
     let bytes = method.field.solve_memory(&config.parameters(), config.particles);
     if bytes > 0 {
         let mebibytes = bytes.div_ceil(1 << 20);
-        eprintln!("{} solves an N×N system at every velocity: {mebibytes} MiB", method.name);
+        tell!("{} solves an N×N system at every velocity: {mebibytes} MiB", method.name);
     }
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! The `steinflow` command: arguments → config → run → folder.
 
+#[macro_use]
+mod tell;
+
 mod args;
 mod catalogues;
 mod changes;
@@ -63,7 +66,7 @@ fn main() -> ExitCode {
         // A reader that has seen enough, such as `head`.
         Err(Error::Terminal(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            tell!("error: {error}");
             ExitCode::from(if error.is_usage() { Error::USAGE } else { Error::FAILURE })
         }
     }

@@ -43,7 +43,7 @@ pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
         return Err(Error::NothingToResume { run, found });
     }
     if !arguments.output.quiet {
-        eprintln!("going on from step {} of {total}", file.step());
+        tell!("going on from step {} of {total}", file.step());
     }
     let (start, output) = (Start::From(found.file), &arguments.output);
     match &arguments.branch {
@@ -76,7 +76,7 @@ fn begin_again(
     }
     let mut config = Config::resolve(Settings::read(&path)?)?;
     apply(arguments, &mut config)?;
-    eprintln!("there is no checkpoint that can be used: beginning with the first step");
+    tell!("there is no checkpoint that can be used: beginning with the first step");
     let output = &arguments.output;
     let start = Start::Afresh;
     let job = Job { config, out: run, force: true, is_resumed: true, start, output };
@@ -119,7 +119,7 @@ fn find(run: &Path, unfinished: &Unfinished) -> Result<Option<Found>> {
     if is_finished_run(run) && run.join(CHECKPOINT).exists() {
         match CheckpointFile::open(run.join(CHECKPOINT)) {
             Ok(file) => ended = Some(file),
-            Err(error) => eprintln!("warning: {error}"),
+            Err(error) => tell!("warning: {error}"),
         }
     }
     if let (Some(new), Some(old)) = (&newest, &ended)
@@ -133,7 +133,7 @@ fn find(run: &Path, unfinished: &Unfinished) -> Result<Option<Found>> {
         unfinished.forget_checkpoints()?;
     }
     for error in wrong {
-        eprintln!("warning: {error}");
+        tell!("warning: {error}");
     }
     let Some(file) = ended.or(newest) else {
         if is_finished_run(run) && unfinished.checkpoints().is_empty() {

@@ -23,7 +23,7 @@ impl Interrupt {
                 abandon();
                 std::process::exit(i32::from(code));
             }
-            eprintln!("stopping after this step, keeping everything so far; again to stop at once");
+            tell!("stopping after this step, keeping everything so far; again to stop at once");
         });
         interrupt
     }
@@ -64,5 +64,5 @@ pub fn on_signal(mut handle: impl FnMut(u8) + Send + 'static) {
 }
 
 fn warn(error: &dyn std::fmt::Display) {
-    eprintln!("warning: Ctrl-C will lose what is not in a checkpoint: {error}");
+    tell!("warning: Ctrl-C will lose what is not in a checkpoint: {error}");
 }

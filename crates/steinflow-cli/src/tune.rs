@@ -63,7 +63,7 @@ pub fn before_run(
     let out = PathBuf::from(out);
     let tuned = task.run_into(&out, force, quiet)?;
     if !quiet {
-        eprintln!("tuned: {}; all that was tried is in {}", tuned.winner(), out.display());
+        tell!("tuned: {}; all that was tried is in {}", tuned.winner(), out.display());
     }
     Ok(tuned.config)
 }
@@ -191,7 +191,7 @@ impl Watch {
                 if let Some(folder) = folder.get() {
                     let _ = std::fs::remove_dir_all(folder);
                 }
-                eprintln!("stopped; nothing was written");
+                tell!("stopped; nothing was written");
                 std::process::exit(i32::from(code));
             }
         });

@@ -389,3 +389,20 @@ fn an_interrupt_keeps_everything_so_far() {
     assert_eq!(floats(&desk.path("cut"), "x").len(), 100);
     assert_eq!(desk.listing(), ["cut"]);
 }
+
+#[test]
+fn nobody_reading_the_messages_is_no_reason_to_stop() {
+    use std::process::{Command, Stdio};
+    let desk = Desk::new();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("steinflow"))
+        .current_dir(desk.0.path())
+        // The N×N solve of this method is announced on standard error.
+        .args("sample gaussian -m sge -n 300 --steps 5 --out run".split(' '))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(desk.path("run/summary.json").exists());
+}

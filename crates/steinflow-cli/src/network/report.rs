@@ -111,7 +111,7 @@ impl Report {
         }
         match &self.picture {
             Some(Ok(png)) => folder.write("predictions.png", png)?,
-            Some(Err(error)) => eprintln!("warning: there is no picture: {error}"),
+            Some(Err(error)) => tell!("warning: there is no picture: {error}"),
             None => {}
         }
         Ok(())

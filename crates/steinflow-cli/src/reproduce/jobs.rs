@@ -27,12 +27,12 @@ impl Ledger {
         let settings = format!("# steinflow {}\n{settings}", env!("CARGO_PKG_VERSION"));
         let journal = Journal::open(&path, &settings)?;
         if journal.found() > 0 {
-            eprintln!("going on: {} results are in `{}`", journal.found(), path.display());
+            tell!("going on: {} results are in `{}`", journal.found(), path.display());
         }
         let unfinished = folder.partial_path().to_owned();
         on_signal(move |code| {
             let _ = std::fs::remove_dir_all(&unfinished);
-            eprintln!("stopped; the same command goes on from `{}`", path.display());
+            tell!("stopped; the same command goes on from `{}`", path.display());
             std::process::exit(i32::from(code));
         });
         Ok(Self { journal })

@@ -29,7 +29,7 @@ pub fn run(arguments: &UciArguments) -> Result<()> {
         }
     }
     for (set, error) in &absent {
-        eprintln!("not run: {}: {error}", set.name);
+        tell!("not run: {}: {error}", set.name);
     }
     let mut folder = RunFolder::create(arguments.common.out("uci"), arguments.common.force)?;
     let mut jobs = Vec::new();
