@@ -11,12 +11,11 @@ use steinflow::diagnostics::{
 use steinflow::kernel::{Bandwidth, Radial};
 use steinflow::method::FieldKind;
 use steinflow::run::Samples;
-use steinflow::{LogDensity, Matrix};
 
-use crate::arrays::{Array2, Number, matrix};
+use crate::arrays::{Array2, Number, Rows, matrix};
 use crate::errors::to_python;
-use crate::run::Target;
 use crate::settings::Settings;
+use crate::target::Target;
 
 /// Judges the particles of a run, `state` with auxiliary variables; `draws` are collected ones, draw after
 /// draw of all particles.
@@ -62,14 +61,8 @@ impl<'py> Request<'py, '_> {
         state: &PyReadonlyArray2<'py, T>,
         draws: Option<&PyReadonlyArray2<'py, T>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let built;
-        let target: &dyn LogDensity<T> = match target {
-            Target::BuiltIn(model) => {
-                built = model.build::<T>()?;
-                &built
-            }
-            Target::Function(function) => function,
-        };
+        let target = target.density::<T>()?;
+        let target = &*target;
         let method = self.settings.method()?;
         let structure = self.settings.structure(self.py, target.dim())?;
         let state = matrix(state);
@@ -125,10 +118,11 @@ pub fn ksd_test(
     replicates: usize,
     seed: u64,
 ) -> PyResult<(f64, f64)> {
-    let (x, s) = (matrix(&particles), matrix(&score));
+    let (particles, score) = (Rows::of(&particles), Rows::of(&score));
+    let (x, s) = (particles.as_ref(), score.as_ref());
     let test = || -> steinflow::Result<(f64, f64)> {
-        let (radial, h) = (Radial::parse(kernel)?, Bandwidth::parse(rule)?.of(x.as_ref()));
-        let test = SteinKernel::new(x.as_ref(), s.as_ref(), radial, h)?.test(replicates, seed)?;
+        let (radial, h) = (Radial::parse(kernel)?, Bandwidth::parse(rule)?.of(x));
+        let test = SteinKernel::new(x, s, radial, h)?.test(replicates, seed)?;
         Ok((test.squared_discrepancy, test.p_value))
     };
     py.detach(test).map_err(to_python)
@@ -144,7 +138,7 @@ pub fn distances(
     directions: usize,
     seed: u64,
 ) -> PyResult<(f64, f64, f64)> {
-    let (x, y): (Matrix<f64>, Matrix<f64>) = (matrix(&x), matrix(&y));
+    let (x, y) = (Rows::of(&x), Rows::of(&y));
     let all = || -> steinflow::Result<(f64, f64, f64)> {
         let (x, y) = (x.as_ref(), y.as_ref());
         let h = pooled_bandwidth(x, y)?;

@@ -16,23 +16,13 @@ use steinflow::{LogDensity, Matrix, Outcome, Sampler};
 use steinflow_io::{Collected, SavedRun};
 
 use crate::arrays::{Array2, Number, array, matrix};
-use crate::built_in::BuiltIn;
 use crate::checkpoint::{Checkpoint, Recorder, Save, Saveable, in_precision};
 use crate::dynamics::Raised;
 use crate::errors::{at_step, to_python};
 use crate::interrupt::Interrupt;
 use crate::settings::{Motion, Settings};
-use crate::target::{Function, Widened};
+use crate::target::Target;
 use crate::watch::Watch;
-
-/// What a run is asked to sample.
-#[derive(FromPyObject)]
-pub enum Target<'py> {
-    /// A model that ships.
-    BuiltIn(PyRef<'py, BuiltIn>),
-    /// The user's.
-    Function(Function),
-}
 
 /// Draws `count` starting points from N(0, I) with the addresses that every start of the library has.
 #[pyfunction]
@@ -98,31 +88,11 @@ impl<'py> Request<'py, '_> {
         interrupt: Option<Arc<std::sync::atomic::AtomicBool>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let (py, settings) = (self.py, self.settings);
-        let built;
-        let (target, wide): (&dyn LogDensity<T>, Option<Box<dyn LogDensity<f64>>>) =
-            match &self.target {
-                Target::BuiltIn(model) => {
-                    built = model.build::<T>()?;
-                    let wide: Option<Box<dyn LogDensity<f64>>> = if settings.needs_region()? {
-                        Some(Box::new(model.build::<f64>()?))
-                    } else {
-                        None
-                    };
-                    (&built, wide)
-                }
-                Target::Function(function) => (function, None),
-            };
-        let widened = match &self.target {
-            Target::Function(function) => Some(Widened(function)),
-            Target::BuiltIn(_) => None,
-        };
-        let region: Option<&dyn LogDensity<f64>> = match (&wide, &self.target) {
-            (Some(wide), _) => Some(&**wide),
-            (None, Target::Function(_)) if T::NAME == "f32" => widened.as_ref().map(|w| w as _),
-            (None, Target::Function(function)) => Some(function),
-            _ => None,
-        };
-        let motion = settings.motion::<T>(py, region)?;
+        let target = self.target.density::<T>()?;
+        let target = &*target;
+        let region =
+            if settings.needs_region()? { Some(self.target.wide_density::<T>()?) } else { None };
+        let motion = settings.motion::<T>(py, region.as_deref())?;
         let raised = motion.raised.clone();
         let step = Arc::clone(&self.watch.step);
         let start = matrix(init);

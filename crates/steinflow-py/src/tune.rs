@@ -22,8 +22,9 @@ use steinflow::{LogDensity, Matrix};
 use crate::arrays::{Array2, Number, matrix};
 use crate::errors::{SamplingError, from_python, to_python};
 use crate::interrupt::Interrupt;
-use crate::run::{Target, raise, sampler, spread};
+use crate::run::{raise, sampler, spread};
 use crate::settings::Settings;
+use crate::target::Target;
 
 /// Learning rates in every factor of ten, as the command has.
 const RATES_PER_DECADE: u32 = 2;
@@ -71,14 +72,8 @@ impl<'py> Request<'py, '_> {
         target: &Target<'py>,
         init: &PyReadonlyArray2<'py, T>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let built;
-        let target: &dyn LogDensity<T> = match target {
-            Target::BuiltIn(model) => {
-                built = model.build::<T>()?;
-                &built
-            }
-            Target::Function(function) => function,
-        };
+        let target = target.density::<T>()?;
+        let target = &*target;
         let start = matrix(init);
         let candidates = self.candidates(target, &start)?;
         let [(_, steps, _)] = &self.settings.phases[..] else {
