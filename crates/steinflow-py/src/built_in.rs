@@ -102,6 +102,7 @@ impl BuiltIn {
         count: usize,
         seed: u64,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        crate::run::require_room(count, self.model.dim())?;
         if let Some(start) = self.model.start_sample(count, seed) {
             return array(py, start);
         }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use steinflow::integrator::{self, StepSize};
@@ -32,7 +33,19 @@ pub fn standard_normal(
     dim: usize,
     seed: u64,
 ) -> PyResult<Bound<'_, PyArray2<f64>>> {
+    require_room(count, dim)?;
     array(py, normal(count, &vec![0.0; dim], 1.0, seed))
+}
+
+/// Refuses particles that memory cannot hold: an allocation that fails would end the process.
+pub fn require_room(count: usize, dim: usize) -> PyResult<()> {
+    let fits = |numbers| Vec::<f64>::new().try_reserve_exact(numbers).is_ok();
+    if count.checked_mul(dim).is_some_and(fits) {
+        return Ok(());
+    }
+    Err(PyMemoryError::new_err(format!(
+        "{count} particles in {dim} dimensions do not fit into memory: take fewer particles"
+    )))
 }
 
 /// Draws from N(mean, sd²·I).

@@ -134,8 +134,8 @@ fn copy<T: Number>(
 ) -> PyResult<()> {
     let py = found.py();
     let array = match found.cast::<PyArrayDyn<T>>() {
-        Ok(array) => array.readonly(),
-        Err(_) => convert(py, found, what)?,
+        Ok(array) if array.is_aligned() => array.readonly(),
+        _ => convert(py, found, what)?,
     };
     if array.shape() != shape {
         return Err(PyValueError::new_err(shape_message(what, array.shape(), shape)));
@@ -154,10 +154,24 @@ fn convert<'py, T: Number>(
     found: &Bound<'py, PyAny>,
     what: &str,
 ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+    let not_an_array = |cause: PyErr| {
+        let message = format!("your function returned a {what} that is not an array of numbers");
+        let error = PyTypeError::new_err(message);
+        error.set_cause(py, Some(cause));
+        error
+    };
     // The memory of a JAX array or a tensor on the CPU, as NumPy sees it.
-    let array = py.import("numpy")?.call_method1("asarray", (found,))?;
-    if let Ok(array) = array.cast::<PyArrayDyn<T>>() {
+    let array =
+        py.import("steinflow._tree")?.call_method1("numbers", (found,)).map_err(not_an_array)?;
+    if let Ok(array) = array.cast::<PyArrayDyn<T>>()
+        && array.is_aligned()
+    {
         return Ok(array.readonly());
+    }
+    if array.getattr("dtype")?.getattr("kind")?.extract::<char>()? == 'c' {
+        return Err(PyTypeError::new_err(format!(
+            "your function returned a {what} of complex numbers, expected real ones"
+        )));
     }
     if T::NAME == "f64" && array.cast::<PyArrayDyn<f32>>().is_ok() {
         return Err(PyTypeError::new_err(format!(
@@ -166,10 +180,7 @@ fn convert<'py, T: Number>(
         )));
     }
     let name = if T::NAME == "f32" { "float32" } else { "float64" };
-    let numbers = array.call_method1("astype", (name,)).map_err(|_| {
-        PyTypeError::new_err(format!("your function returned a {what} that is not an array"))
-    })?;
-    numbers.extract()
+    array.call_method1("astype", (name,)).map_err(not_an_array)?.extract().map_err(PyErr::from)
 }
 
 fn shape_message(what: &str, found: &[usize], expected: &[usize]) -> String {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import steinflow
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 sample = functools.partial(steinflow.sample, progress=False)
 
 
