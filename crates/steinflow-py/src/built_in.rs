@@ -10,6 +10,7 @@ use steinflow_models::{Model, ModelSpec, build};
 
 use crate::arrays::{Array2, Number, Rows, array};
 use crate::errors::to_python;
+use crate::threads::compute;
 
 /// A model of the catalogue with its options.
 #[pyclass(frozen)]
@@ -144,7 +145,8 @@ fn evaluate<'py, T: Number>(
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let mut log_density = vec![T::zero(); theta.rows()];
     let mut score = Matrix::zeros(theta.rows(), theta.cols());
-    model.evaluate(theta, None, &mut log_density, score.as_mut()).map_err(to_python)?;
+    compute(py, || model.evaluate(theta, None, &mut log_density, score.as_mut()))
+        .map_err(to_python)?;
     let log_density = numpy::IntoPyArray::into_pyarray(log_density, py);
     Ok((log_density.into_any(), array(py, score)?.into_any()))
 }

@@ -16,6 +16,7 @@ use crate::arrays::{Array2, Number, Rows, matrix};
 use crate::errors::to_python;
 use crate::settings::Settings;
 use crate::target::Target;
+use crate::threads::compute;
 
 /// Judges the particles of a run, `state` with auxiliary variables; `draws` are collected ones, draw after
 /// draw of all particles.
@@ -82,7 +83,7 @@ impl<'py> Request<'py, '_> {
             draws: draws.as_ref(),
             search_modes: self.search_modes,
         };
-        let found = self.py.detach(|| judged.diagnose()).map_err(to_python)?;
+        let found = compute(self.py, || judged.diagnose()).map_err(to_python)?;
         describe(self.py, &found)
     }
 }
@@ -125,7 +126,7 @@ pub fn ksd_test(
         let test = SteinKernel::new(x, s, radial, h)?.test(replicates, seed)?;
         Ok((test.squared_discrepancy, test.p_value))
     };
-    py.detach(test).map_err(to_python)
+    compute(py, test).map_err(to_python)
 }
 
 /// Energy distance, MMD² (squared exponential, pooled median bandwidth, U-statistic) and sliced W₂ between
@@ -149,5 +150,5 @@ pub fn distances(
             sliced_wasserstein(x, y, directions, seed)?,
         ))
     };
-    py.detach(all).map_err(to_python)
+    compute(py, all).map_err(to_python)
 }

@@ -11,6 +11,7 @@ use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real, Result, Sys
 use crate::arrays::{Array2, Number, Rows, array, matrix, same_precision};
 use crate::errors::to_python;
 use crate::settings::Settings;
+use crate::threads::compute;
 
 /// A target whose score is known where the particles are.
 struct Known<'a, T> {
@@ -93,7 +94,7 @@ fn velocity_of<'py, T: Number>(
     let theta = Matrix::from_fn(count, dim, |i, j| state.row(i)[j]);
     let target = Known { log_density, score };
     let raised = motion.raised.clone();
-    let found = py.detach(|| {
+    let found = compute(py, || {
         let mut system = System::new(target, motion.dynamics, motion.field, &theta, settings.seed)?;
         system.set_state(state)?;
         let all: Vec<usize> = (0..blocks).collect();
@@ -108,20 +109,25 @@ fn velocity_of<'py, T: Number>(
     }
 }
 
-fn parsed<T: Number>(points: MatRef<'_, T>, kernel: &str, rule: &str) -> Result<(Radial, f64)> {
+fn parsed<T: Number>(
+    py: Python<'_>,
+    points: MatRef<'_, T>,
+    kernel: &str,
+    rule: &str,
+) -> Result<(Radial, f64)> {
     let radial = Radial::parse(kernel)?;
     let rule = Bandwidth::parse(rule)?;
     steinflow::kernel::Kernel { radial, bandwidth: rule.clone(), ..Default::default() }
         .validate(1)?;
-    Ok((radial, rule.of(points)))
+    Ok((radial, compute(py, || rule.of(points))))
 }
 
 /// h for these particles.
 #[pyfunction]
-pub fn bandwidth(particles: Array2<'_>, rule: &str) -> PyResult<f64> {
+pub fn bandwidth(py: Python<'_>, particles: Array2<'_>, rule: &str) -> PyResult<f64> {
     match particles {
-        Array2::Double(x) => parsed(Rows::of(&x).as_ref(), "se", rule),
-        Array2::Single(x) => parsed(Rows::of(&x).as_ref(), "se", rule),
+        Array2::Double(x) => parsed(py, Rows::of(&x).as_ref(), "se", rule),
+        Array2::Single(x) => parsed(py, Rows::of(&x).as_ref(), "se", rule),
     }
     .map(|(_, h)| h)
     .map_err(to_python)
@@ -164,8 +170,8 @@ fn sums<'py, T: Number>(
             points.rows()
         )));
     }
-    let (radial, h) = parsed(points, kernel, rule).map_err(to_python)?;
-    let found = py.detach(|| {
+    let (radial, h) = parsed(py, points, kernel, rule).map_err(to_python)?;
+    let found = compute(py, || {
         let factors = [Factor::new(points, T::of(h.recip()))];
         engine::kernel_sums(&KernelSums { radial, factors: &factors, values, slopes: &[] }).0
     });
@@ -206,6 +212,6 @@ fn discrepancy<T: Number>(
     let (points, score) = (Rows::of(points), Rows::of(score));
     let (points, score) = (points.as_ref(), score.as_ref());
     let statistic = Statistic::parse(statistic)?;
-    let (radial, h) = parsed(points, kernel, rule)?;
-    py.detach(|| squared_stein_discrepancy(points, score, radial, h, statistic))
+    let (radial, h) = parsed(py, points, kernel, rule)?;
+    compute(py, || squared_stein_discrepancy(points, score, radial, h, statistic))
 }

@@ -23,6 +23,7 @@ use crate::errors::{at_step, to_python};
 use crate::interrupt::Interrupt;
 use crate::settings::{Motion, Settings};
 use crate::target::Target;
+use crate::threads::compute;
 use crate::watch::Watch;
 
 /// Draws `count` starting points from N(0, I) with the addresses that every start of the library has.
@@ -115,7 +116,7 @@ impl<'py> Request<'py, '_> {
         // Everything from here to the outcome is Rust; a target in Python takes the interpreter back
         // for as long as it runs.
         let sizes =
-            py.detach(|| step_sizes(settings, target, &start, method, sigma)).map_err(&named)?;
+            compute(py, || step_sizes(settings, target, &start, method, sigma)).map_err(&named)?;
         let earlier = in_precision::<T>(self.checkpoint)?;
         let collect = settings.collect_from.map(|from| (from, settings.collect_every));
         let mut recorder = Recorder::new(settings.trace_every, collect, earlier, self.save);
@@ -134,7 +135,7 @@ impl<'py> Request<'py, '_> {
             sampler = sampler.interrupt(flag);
         }
         // On this thread: signals, and what a user has set for it (precision, error states), are its own.
-        let outcome = py.detach(|| sampler.run_here()).map_err(named)?;
+        let outcome = compute(py, || sampler.run_here()).map_err(named)?;
         recorder.save(outcome.checkpoint.clone())?;
         let saved = recorder.saved(outcome.checkpoint.clone());
         let saved = SavedRun {

@@ -180,7 +180,7 @@ fn convert<'py, T: Number>(
         )));
     }
     let name = if T::NAME == "f32" { "float32" } else { "float64" };
-    array.call_method1("astype", (name,)).map_err(not_an_array)?.extract().map_err(PyErr::from)
+    array.call_method1("astype", (name,)).map_err(not_an_array)?.extract()
 }
 
 fn shape_message(what: &str, found: &[usize], expected: &[usize]) -> String {

@@ -25,6 +25,7 @@ use crate::interrupt::Interrupt;
 use crate::run::{raise, sampler, spread};
 use crate::settings::Settings;
 use crate::target::Target;
+use crate::threads::compute;
 
 /// Learning rates in every factor of ten, as the command has.
 const RATES_PER_DECADE: u32 = 2;
@@ -121,10 +122,8 @@ impl<'py> Request<'py, '_> {
         let rates = if size.is_some() {
             Vec::new()
         } else {
-            let sharpness = self
-                .py
-                .detach(|| integrator::sharpness(target, start.as_ref(), spread(start), None))
-                .map_err(to_python)?;
+            let sharpness = || integrator::sharpness(target, start.as_ref(), spread(start), None);
+            let sharpness = compute(self.py, sharpness).map_err(to_python)?;
             learning_rates(sharpness, start.rows(), RATES_PER_DECADE)
         };
         let all = choices(&settings.method()?, &rates, &set).map_err(to_python)?;
@@ -170,7 +169,7 @@ impl<'py> Request<'py, '_> {
             if let Some(run) = run {
                 pilot = pilot.resume_from(run.checkpoint);
             }
-            let run = self.py.detach(|| pilot.run_here());
+            let run = compute(self.py, || pilot.run_here());
             if self.interrupt.load(Ordering::Relaxed) {
                 return Err(PyKeyboardInterrupt::new_err("tuning was interrupted"));
             }
@@ -185,7 +184,7 @@ impl<'py> Request<'py, '_> {
         };
         let mut stein = None;
         let judge = |runs: &[(usize, Outcome<T>)]| -> PyResult<Vec<f64>> {
-            self.py.detach(|| {
+            compute(self.py, || {
                 let thetas: Vec<Matrix<T>> = runs.iter().map(|(_, run)| run.theta()).collect();
                 let stein = stein.get_or_insert_with(|| {
                     let densities = runs.iter().map(|(_, run)| &run.log_density[..]);

@@ -40,6 +40,24 @@ def test_a_density_that_is_no_scalar():
     with pytest.raises(TypeError, match=r"shape \(2,\) for one particle, expected a scalar"):
         sample(lambda x: -0.5 * jnp.square(x), shapes=2)
 
+    with pytest.raises(TypeError, match=r"shape \(1,\) for one particle"):
+        sample(lambda x: -0.5 * jnp.sum(x**2, keepdims=True), shapes=2)
+    with pytest.raises(TypeError, match=r"shape \(2,\) for one row of the data"):
+        sample(
+            loglikelihood_fn=lambda x, row: -0.5 * (row - x) ** 2,
+            logprior_fn=lambda x: -0.5 * jnp.sum(x**2),
+            data=np.zeros((5, 2)),
+            shapes=2,
+        )
+
+
+def test_an_exception_comes_with_what_the_function_was_given():
+    with pytest.raises(ValueError, match="axis 1 is out of bounds") as caught:
+        sample(lambda x: -0.5 * jnp.sum(x**2, axis=1), shapes=2)
+    assert "steinflow: your function got the parameters of one particle: theta (2,)" in (
+        caught.value.__notes__
+    )
+
 
 def test_a_nan_names_the_particle():
     with pytest.raises(steinflow.SamplingError, match=r"of particle .* is NaN"):
