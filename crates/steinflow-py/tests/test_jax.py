@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 import steinflow
+from steinflow import _detect
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
@@ -34,6 +35,14 @@ def test_the_default_precision_is_that_of_jax():
         assert result.state.dtype == expected
     with jax.enable_x64(False), pytest.raises(TypeError, match="JAX computes in float32"):
         sample(banana, shapes={"x": (), "y": ()}, dtype="float64")
+
+
+T = jnp.float32
+
+
+def test_an_attribute_is_not_what_a_global_of_its_name_is():
+    assert _detect.backend_of(lambda theta: (np.sum(theta.T, axis=0), theta), None) == "numpy"
+    assert _detect.backend_of(lambda theta: (T(0), np.sum(theta)), None) == "jax"
 
 
 def test_a_density_that_is_no_scalar():
