@@ -57,10 +57,10 @@ model { mu ~ normal(0, 5); tau ~ cauchy(0, 5); z ~ normal(0, 1); y ~ normal(thet
 
 
 def stan_model(folder):
-    import stan
+    import stan_toolchain
 
     data = {"J": len(TREATMENT), "y": TREATMENT.tolist(), "sigma": STDDEV.tolist()}
-    return stan.compiled(STAN, data, folder)
+    return stan_toolchain.compiled(STAN, data, folder)
 
 
 def moments(samples):

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-import stan
+import stan_toolchain
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "python").glob("*.md"))]
@@ -23,7 +23,7 @@ def test_blocks_run(document, tmp_path, monkeypatch):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed: pip install {package}")
     if "<!-- needs the Stan toolchain -->" in text:
-        stan.require_toolchain()
+        stan_toolchain.require_toolchain()
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     assert blocks

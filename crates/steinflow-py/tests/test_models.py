@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-import stan
+import stan_toolchain
 import steinflow
 
 sample = functools.partial(steinflow.sample, progress=False)
@@ -101,7 +101,7 @@ model { mu ~ normal(0, 20); sigma ~ normal(0, 10); y ~ normal(mu, sigma); }
 
 
 def test_stan(tmp_path, rng):
-    model = stan.compiled(STAN, {"N": len(DATA), "y": DATA.tolist()}, tmp_path)
+    model = stan_toolchain.compiled(STAN, {"N": len(DATA), "y": DATA.tolist()}, tmp_path)
     # With a sigma that is wide enough: below, the scores of 200 rows are too steep for the step size.
     init = np.array([0.0, 2.0, 0.0, 0.0]) + 0.1 * rng.standard_normal((50, 4))
     result = sample(model, init, **RUN)
