@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use numpy::PyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use steinflow::{MatRef, Matrix};
 use steinflow_models::{Model, ModelSpec, build};
 
-use crate::arrays::{Array2, Number, array, matrix};
+use crate::arrays::{Array2, Number, Rows, array};
 use crate::errors::to_python;
+use crate::threads::compute;
 
 /// A model of the catalogue with its options.
 #[pyclass(frozen)]
@@ -101,6 +103,7 @@ impl BuiltIn {
         count: usize,
         seed: u64,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        crate::run::require_room(count, self.model.dim())?;
         if let Some(start) = self.model.start_sample(count, seed) {
             return array(py, start);
         }
@@ -125,8 +128,12 @@ impl BuiltIn {
         theta: Array2<'py>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         match theta {
-            Array2::Double(theta) => evaluate(py, &*self.build::<f64>()?, &matrix(&theta)),
-            Array2::Single(theta) => evaluate(py, &*self.build::<f32>()?, &matrix(&theta)),
+            Array2::Double(theta) => {
+                evaluate(py, &*self.build::<f64>()?, Rows::of(&theta).as_ref())
+            }
+            Array2::Single(theta) => {
+                evaluate(py, &*self.build::<f32>()?, Rows::of(&theta).as_ref())
+            }
         }
     }
 }
@@ -134,11 +141,12 @@ impl BuiltIn {
 fn evaluate<'py, T: Number>(
     py: Python<'py>,
     model: &dyn Model<T>,
-    theta: &steinflow::Matrix<T>,
+    theta: MatRef<'_, T>,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let mut log_density = vec![T::zero(); theta.rows()];
-    let mut score = steinflow::Matrix::zeros(theta.rows(), theta.cols());
-    model.evaluate(theta.as_ref(), None, &mut log_density, score.as_mut()).map_err(to_python)?;
+    let mut score = Matrix::zeros(theta.rows(), theta.cols());
+    compute(py, || model.evaluate(theta, None, &mut log_density, score.as_mut()))
+        .map_err(to_python)?;
     let log_density = numpy::IntoPyArray::into_pyarray(log_density, py);
     Ok((log_density.into_any(), array(py, score)?.into_any()))
 }

@@ -11,12 +11,12 @@ use steinflow::diagnostics::{
 use steinflow::kernel::{Bandwidth, Radial};
 use steinflow::method::FieldKind;
 use steinflow::run::Samples;
-use steinflow::{LogDensity, Matrix};
 
-use crate::arrays::{Array2, Number, matrix};
+use crate::arrays::{Array2, Number, Rows, matrix};
 use crate::errors::to_python;
-use crate::run::Target;
 use crate::settings::Settings;
+use crate::target::Target;
+use crate::threads::compute;
 
 /// Judges the particles of a run, `state` with auxiliary variables; `draws` are collected ones, draw after
 /// draw of all particles.
@@ -62,14 +62,8 @@ impl<'py> Request<'py, '_> {
         state: &PyReadonlyArray2<'py, T>,
         draws: Option<&PyReadonlyArray2<'py, T>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let built;
-        let target: &dyn LogDensity<T> = match target {
-            Target::BuiltIn(model) => {
-                built = model.build::<T>()?;
-                &built
-            }
-            Target::Function(function) => function,
-        };
+        let target = target.density::<T>()?;
+        let target = &*target;
         let method = self.settings.method()?;
         let structure = self.settings.structure(self.py, target.dim())?;
         let state = matrix(state);
@@ -89,7 +83,7 @@ impl<'py> Request<'py, '_> {
             draws: draws.as_ref(),
             search_modes: self.search_modes,
         };
-        let found = self.py.detach(|| judged.diagnose()).map_err(to_python)?;
+        let found = compute(self.py, || judged.diagnose()).map_err(to_python)?;
         describe(self.py, &found)
     }
 }
@@ -125,13 +119,14 @@ pub fn ksd_test(
     replicates: usize,
     seed: u64,
 ) -> PyResult<(f64, f64)> {
-    let (x, s) = (matrix(&particles), matrix(&score));
+    let (particles, score) = (Rows::of(&particles), Rows::of(&score));
+    let (x, s) = (particles.as_ref(), score.as_ref());
     let test = || -> steinflow::Result<(f64, f64)> {
-        let (radial, h) = (Radial::parse(kernel)?, Bandwidth::parse(rule)?.of(x.as_ref()));
-        let test = SteinKernel::new(x.as_ref(), s.as_ref(), radial, h)?.test(replicates, seed)?;
+        let (radial, h) = (Radial::parse(kernel)?, Bandwidth::parse(rule)?.of(x));
+        let test = SteinKernel::new(x, s, radial, h)?.test(replicates, seed)?;
         Ok((test.squared_discrepancy, test.p_value))
     };
-    py.detach(test).map_err(to_python)
+    compute(py, test).map_err(to_python)
 }
 
 /// Energy distance, MMD² (squared exponential, pooled median bandwidth, U-statistic) and sliced W₂ between
@@ -144,7 +139,7 @@ pub fn distances(
     directions: usize,
     seed: u64,
 ) -> PyResult<(f64, f64, f64)> {
-    let (x, y): (Matrix<f64>, Matrix<f64>) = (matrix(&x), matrix(&y));
+    let (x, y) = (Rows::of(&x), Rows::of(&y));
     let all = || -> steinflow::Result<(f64, f64, f64)> {
         let (x, y) = (x.as_ref(), y.as_ref());
         let h = pooled_bandwidth(x, y)?;
@@ -155,5 +150,5 @@ pub fn distances(
             sliced_wasserstein(x, y, directions, seed)?,
         ))
     };
-    py.detach(all).map_err(to_python)
+    compute(py, all).map_err(to_python)
 }

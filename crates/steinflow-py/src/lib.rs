@@ -17,6 +17,7 @@ mod run;
 mod settings;
 mod table;
 mod target;
+mod threads;
 mod tune;
 mod watch;
 

@@ -1,6 +1,6 @@
 //! The pieces, for people who write their own loop: arrays in, arrays out.
 
-use numpy::PyArray2;
+use numpy::{PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use steinflow::diagnostics::{Statistic, squared_stein_discrepancy};
@@ -8,17 +8,18 @@ use steinflow::engine::{self, Factor, KernelSums};
 use steinflow::kernel::{Bandwidth, Radial};
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real, Result, System};
 
-use crate::arrays::{Array2, Number, array, matrix, same_precision};
+use crate::arrays::{Array2, Number, Rows, array, matrix, same_precision};
 use crate::errors::to_python;
 use crate::settings::Settings;
+use crate::threads::compute;
 
 /// A target whose score is known where the particles are.
-struct Known<T> {
+struct Known<'a, T> {
     log_density: Vec<T>,
-    score: Matrix<T>,
+    score: MatRef<'a, T>,
 }
 
-impl<T: Real> LogDensity<T> for Known<T> {
+impl<T: Real> LogDensity<T> for Known<'_, T> {
     fn dim(&self) -> usize {
         self.score.cols()
     }
@@ -47,12 +48,12 @@ pub fn velocity<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     match state {
         Array2::Double(state) => {
-            let score = matrix(&same_precision::<f64>(score, "score")?);
-            Ok(velocity_of(py, matrix(&state), score, log_density, &settings)?.into_any())
+            let score = same_precision::<f64>(score, "score")?;
+            Ok(velocity_of(py, matrix(&state), &score, log_density, &settings)?.into_any())
         }
         Array2::Single(state) => {
-            let score = matrix(&same_precision::<f32>(score, "score")?);
-            Ok(velocity_of(py, matrix(&state), score, log_density, &settings)?.into_any())
+            let score = same_precision::<f32>(score, "score")?;
+            Ok(velocity_of(py, matrix(&state), &score, log_density, &settings)?.into_any())
         }
     }
 }
@@ -60,10 +61,12 @@ pub fn velocity<'py>(
 fn velocity_of<'py, T: Number>(
     py: Python<'py>,
     state: Matrix<T>,
-    score: Matrix<T>,
+    score: &PyReadonlyArray2<'py, T>,
     log_density: Option<Vec<f64>>,
     settings: &Settings,
 ) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let score = Rows::of(score);
+    let score = score.as_ref();
     let (count, dim) = (score.rows(), score.cols());
     let motion = settings.motion::<T>(py, None)?;
     let blocks = motion.dynamics.structure(dim).blocks();
@@ -91,7 +94,7 @@ fn velocity_of<'py, T: Number>(
     let theta = Matrix::from_fn(count, dim, |i, j| state.row(i)[j]);
     let target = Known { log_density, score };
     let raised = motion.raised.clone();
-    let found = py.detach(|| {
+    let found = compute(py, || {
         let mut system = System::new(target, motion.dynamics, motion.field, &theta, settings.seed)?;
         system.set_state(state)?;
         let all: Vec<usize> = (0..blocks).collect();
@@ -106,20 +109,25 @@ fn velocity_of<'py, T: Number>(
     }
 }
 
-fn parsed<T: Number>(points: &Matrix<T>, kernel: &str, rule: &str) -> Result<(Radial, f64)> {
+fn parsed<T: Number>(
+    py: Python<'_>,
+    points: MatRef<'_, T>,
+    kernel: &str,
+    rule: &str,
+) -> Result<(Radial, f64)> {
     let radial = Radial::parse(kernel)?;
     let rule = Bandwidth::parse(rule)?;
     steinflow::kernel::Kernel { radial, bandwidth: rule.clone(), ..Default::default() }
         .validate(1)?;
-    Ok((radial, rule.of(points.as_ref())))
+    Ok((radial, compute(py, || rule.of(points))))
 }
 
 /// h for these particles.
 #[pyfunction]
-pub fn bandwidth(particles: Array2<'_>, rule: &str) -> PyResult<f64> {
+pub fn bandwidth(py: Python<'_>, particles: Array2<'_>, rule: &str) -> PyResult<f64> {
     match particles {
-        Array2::Double(x) => parsed(&matrix(&x), "se", rule),
-        Array2::Single(x) => parsed(&matrix(&x), "se", rule),
+        Array2::Double(x) => parsed(py, Rows::of(&x).as_ref(), "se", rule),
+        Array2::Single(x) => parsed(py, Rows::of(&x).as_ref(), "se", rule),
     }
     .map(|(_, h)| h)
     .map_err(to_python)
@@ -136,23 +144,25 @@ pub fn kernel_sums<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     match particles {
         Array2::Double(x) => {
-            let values = matrix(&same_precision::<f64>(values, "values")?);
-            Ok(sums(py, &matrix(&x), &values, kernel, rule)?.into_any())
+            let values = same_precision::<f64>(values, "values")?;
+            Ok(sums(py, &x, &values, kernel, rule)?.into_any())
         }
         Array2::Single(x) => {
-            let values = matrix(&same_precision::<f32>(values, "values")?);
-            Ok(sums(py, &matrix(&x), &values, kernel, rule)?.into_any())
+            let values = same_precision::<f32>(values, "values")?;
+            Ok(sums(py, &x, &values, kernel, rule)?.into_any())
         }
     }
 }
 
 fn sums<'py, T: Number>(
     py: Python<'py>,
-    points: &Matrix<T>,
-    values: &Matrix<T>,
+    points: &PyReadonlyArray2<'py, T>,
+    values: &PyReadonlyArray2<'py, T>,
     kernel: &str,
     rule: &str,
 ) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let (points, values) = (Rows::of(points), Rows::of(values));
+    let (points, values) = (points.as_ref(), values.as_ref());
     if points.rows() != values.rows() {
         return Err(PyValueError::new_err(format!(
             "values have {} rows, expected {}, one for each particle",
@@ -160,10 +170,9 @@ fn sums<'py, T: Number>(
             points.rows()
         )));
     }
-    let (radial, h) = parsed(points, kernel, rule).map_err(to_python)?;
-    let found = py.detach(|| {
-        let factors = [Factor::new(points.as_ref(), T::of(h.recip()))];
-        let values = values.as_ref();
+    let (radial, h) = parsed(py, points, kernel, rule).map_err(to_python)?;
+    let found = compute(py, || {
+        let factors = [Factor::new(points, T::of(h.recip()))];
         engine::kernel_sums(&KernelSums { radial, factors: &factors, values, slopes: &[] }).0
     });
     array(py, found)
@@ -181,12 +190,12 @@ pub fn squared_ksd<'py>(
 ) -> PyResult<f64> {
     match particles {
         Array2::Double(x) => {
-            let score = matrix(&same_precision::<f64>(score, "score")?);
-            discrepancy(py, &matrix(&x), &score, kernel, rule, statistic)
+            let score = same_precision::<f64>(score, "score")?;
+            discrepancy(py, &x, &score, kernel, rule, statistic)
         }
         Array2::Single(x) => {
-            let score = matrix(&same_precision::<f32>(score, "score")?);
-            discrepancy(py, &matrix(&x), &score, kernel, rule, statistic)
+            let score = same_precision::<f32>(score, "score")?;
+            discrepancy(py, &x, &score, kernel, rule, statistic)
         }
     }
     .map_err(to_python)
@@ -194,13 +203,15 @@ pub fn squared_ksd<'py>(
 
 fn discrepancy<T: Number>(
     py: Python<'_>,
-    points: &Matrix<T>,
-    score: &Matrix<T>,
+    points: &PyReadonlyArray2<'_, T>,
+    score: &PyReadonlyArray2<'_, T>,
     kernel: &str,
     rule: &str,
     statistic: &str,
 ) -> Result<f64> {
+    let (points, score) = (Rows::of(points), Rows::of(score));
+    let (points, score) = (points.as_ref(), score.as_ref());
     let statistic = Statistic::parse(statistic)?;
-    let (radial, h) = parsed(points, kernel, rule)?;
-    py.detach(|| squared_stein_discrepancy(points.as_ref(), score.as_ref(), radial, h, statistic))
+    let (radial, h) = parsed(py, points, kernel, rule)?;
+    compute(py, || squared_stein_discrepancy(points, score, radial, h, statistic))
 }

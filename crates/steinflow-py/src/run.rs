@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use steinflow::integrator::{self, StepSize};
@@ -16,23 +17,14 @@ use steinflow::{LogDensity, Matrix, Outcome, Sampler};
 use steinflow_io::{Collected, SavedRun};
 
 use crate::arrays::{Array2, Number, array, matrix};
-use crate::built_in::BuiltIn;
 use crate::checkpoint::{Checkpoint, Recorder, Save, Saveable, in_precision};
 use crate::dynamics::Raised;
 use crate::errors::{at_step, to_python};
 use crate::interrupt::Interrupt;
 use crate::settings::{Motion, Settings};
-use crate::target::{Function, Widened};
+use crate::target::Target;
+use crate::threads::compute;
 use crate::watch::Watch;
-
-/// What a run is asked to sample.
-#[derive(FromPyObject)]
-pub enum Target<'py> {
-    /// A model that ships.
-    BuiltIn(PyRef<'py, BuiltIn>),
-    /// The user's.
-    Function(Function),
-}
 
 /// Draws `count` starting points from N(0, I) with the addresses that every start of the library has.
 #[pyfunction]
@@ -42,7 +34,19 @@ pub fn standard_normal(
     dim: usize,
     seed: u64,
 ) -> PyResult<Bound<'_, PyArray2<f64>>> {
+    require_room(count, dim)?;
     array(py, normal(count, &vec![0.0; dim], 1.0, seed))
+}
+
+/// Refuses particles that memory cannot hold: an allocation that fails would end the process.
+pub fn require_room(count: usize, dim: usize) -> PyResult<()> {
+    let fits = |numbers| Vec::<f64>::new().try_reserve_exact(numbers).is_ok();
+    if count.checked_mul(dim).is_some_and(fits) {
+        return Ok(());
+    }
+    Err(PyMemoryError::new_err(format!(
+        "{count} particles in {dim} dimensions do not fit into memory: take fewer particles"
+    )))
 }
 
 /// Draws from N(mean, sd²·I).
@@ -98,31 +102,11 @@ impl<'py> Request<'py, '_> {
         interrupt: Option<Arc<std::sync::atomic::AtomicBool>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let (py, settings) = (self.py, self.settings);
-        let built;
-        let (target, wide): (&dyn LogDensity<T>, Option<Box<dyn LogDensity<f64>>>) =
-            match &self.target {
-                Target::BuiltIn(model) => {
-                    built = model.build::<T>()?;
-                    let wide: Option<Box<dyn LogDensity<f64>>> = if settings.needs_region()? {
-                        Some(Box::new(model.build::<f64>()?))
-                    } else {
-                        None
-                    };
-                    (&built, wide)
-                }
-                Target::Function(function) => (function, None),
-            };
-        let widened = match &self.target {
-            Target::Function(function) => Some(Widened(function)),
-            Target::BuiltIn(_) => None,
-        };
-        let region: Option<&dyn LogDensity<f64>> = match (&wide, &self.target) {
-            (Some(wide), _) => Some(&**wide),
-            (None, Target::Function(_)) if T::NAME == "f32" => widened.as_ref().map(|w| w as _),
-            (None, Target::Function(function)) => Some(function),
-            _ => None,
-        };
-        let motion = settings.motion::<T>(py, region)?;
+        let target = self.target.density::<T>()?;
+        let target = &*target;
+        let region =
+            if settings.needs_region()? { Some(self.target.wide_density::<T>()?) } else { None };
+        let motion = settings.motion::<T>(py, region.as_deref())?;
         let raised = motion.raised.clone();
         let step = Arc::clone(&self.watch.step);
         let start = matrix(init);
@@ -132,7 +116,7 @@ impl<'py> Request<'py, '_> {
         // Everything from here to the outcome is Rust; a target in Python takes the interpreter back
         // for as long as it runs.
         let sizes =
-            py.detach(|| step_sizes(settings, target, &start, method, sigma)).map_err(&named)?;
+            compute(py, || step_sizes(settings, target, &start, method, sigma)).map_err(&named)?;
         let earlier = in_precision::<T>(self.checkpoint)?;
         let collect = settings.collect_from.map(|from| (from, settings.collect_every));
         let mut recorder = Recorder::new(settings.trace_every, collect, earlier, self.save);
@@ -151,7 +135,7 @@ impl<'py> Request<'py, '_> {
             sampler = sampler.interrupt(flag);
         }
         // On this thread: signals, and what a user has set for it (precision, error states), are its own.
-        let outcome = py.detach(|| sampler.run_here()).map_err(named)?;
+        let outcome = compute(py, || sampler.run_here()).map_err(named)?;
         recorder.save(outcome.checkpoint.clone())?;
         let saved = recorder.saved(outcome.checkpoint.clone());
         let saved = SavedRun {

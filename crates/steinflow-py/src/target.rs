@@ -1,4 +1,4 @@
-//! A target that is a Python function of all particles at once.
+//! What Python asks to sample: a model that ships, or a Python function of all particles at once.
 
 use numpy::{PyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -6,8 +6,36 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Result};
 
-use crate::arrays::Number;
+use crate::arrays::{Number, aligned_copy};
+use crate::built_in::BuiltIn;
 use crate::errors::from_python;
+
+/// What is asked to be sampled.
+#[derive(FromPyObject)]
+pub enum Target<'py> {
+    /// A model that ships.
+    BuiltIn(PyRef<'py, BuiltIn>),
+    /// The user's.
+    Function(Function),
+}
+
+impl Target<'_> {
+    /// Its density in the precision of the particles.
+    pub fn density<T: Number>(&self) -> PyResult<Box<dyn LogDensity<T> + '_>> {
+        Ok(match self {
+            Self::BuiltIn(model) => Box::new(model.build::<T>()?),
+            Self::Function(function) => Box::new(function),
+        })
+    }
+
+    /// Its density in `f64`, where the particles are in `T`.
+    pub fn wide_density<T: Number>(&self) -> PyResult<Box<dyn LogDensity<f64> + '_>> {
+        match self {
+            Self::Function(function) if T::NAME == "f32" => Ok(Box::new(Widened(function))),
+            _ => self.density::<f64>(),
+        }
+    }
+}
 
 /// `function(theta, rows, scale) -> (log_density, score)`, called with the interpreter held; `rows`
 /// are the indices of a minibatch or None.
@@ -39,8 +67,7 @@ impl<T: Number> LogDensity<T> for Function {
         mut score: MatMut<'_, T>,
     ) -> Result<()> {
         Python::attach(|py| {
-            let points = PyArray::from_slice(py, theta.as_slice());
-            let points = points.reshape([theta.rows(), theta.cols()])?;
+            let points = aligned_copy(py, theta)?;
             let indices = rows.map(|rows| PyArray::from_iter(py, index_column(rows)));
             let scale = rows.map_or(1.0, |rows| rows.scale);
             let answer = self.call.bind(py).call1((points, indices, scale))?;
@@ -54,7 +81,7 @@ impl<T: Number> LogDensity<T> for Function {
 }
 
 /// A function that computes in `f32`, for those who ask in `f64`.
-pub struct Widened<'a>(pub &'a Function);
+struct Widened<'a>(&'a Function);
 
 impl LogDensity<f64> for Widened<'_> {
     fn dim(&self) -> usize {
@@ -107,17 +134,17 @@ fn copy<T: Number>(
 ) -> PyResult<()> {
     let py = found.py();
     let array = match found.cast::<PyArrayDyn<T>>() {
-        Ok(array) => array.readonly(),
-        Err(_) => convert(py, found, what)?,
+        Ok(array) if array.is_aligned() => array.readonly(),
+        _ => convert(py, found, what)?,
     };
     if array.shape() != shape {
         return Err(PyValueError::new_err(shape_message(what, array.shape(), shape)));
     }
-    match array.as_slice() {
-        Ok(values) => out.copy_from_slice(values),
-        Err(_) => {
-            out.iter_mut().zip(array.as_array().iter()).for_each(|(out, value)| *out = *value);
-        }
+    let view = array.as_array();
+    // A slice where the memory is in row order; that of NumPy's array would be one in column order too.
+    match view.as_slice() {
+        Some(values) => out.copy_from_slice(values),
+        None => out.iter_mut().zip(view).for_each(|(out, value)| *out = *value),
     }
     Ok(())
 }
@@ -127,7 +154,25 @@ fn convert<'py, T: Number>(
     found: &Bound<'py, PyAny>,
     what: &str,
 ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
-    let array = py.import("numpy")?.call_method1("asarray", (found,))?;
+    let not_an_array = |cause: PyErr| {
+        let message = format!("your function returned a {what} that is not an array of numbers");
+        let error = PyTypeError::new_err(message);
+        error.set_cause(py, Some(cause));
+        error
+    };
+    // The memory of a JAX array or a tensor on the CPU, as NumPy sees it.
+    let array =
+        py.import("steinflow._tree")?.call_method1("numbers", (found,)).map_err(not_an_array)?;
+    if let Ok(array) = array.cast::<PyArrayDyn<T>>()
+        && array.is_aligned()
+    {
+        return Ok(array.readonly());
+    }
+    if array.getattr("dtype")?.getattr("kind")?.extract::<char>()? == 'c' {
+        return Err(PyTypeError::new_err(format!(
+            "your function returned a {what} of complex numbers, expected real ones"
+        )));
+    }
     if T::NAME == "f64" && array.cast::<PyArrayDyn<f32>>().is_ok() {
         return Err(PyTypeError::new_err(format!(
             "your function returned a {what} in float32, but the particles are float64: compute in \
@@ -135,10 +180,7 @@ fn convert<'py, T: Number>(
         )));
     }
     let name = if T::NAME == "f32" { "float32" } else { "float64" };
-    let numbers = array.call_method1("astype", (name,)).map_err(|_| {
-        PyTypeError::new_err(format!("your function returned a {what} that is not an array"))
-    })?;
-    numbers.extract()
+    array.call_method1("astype", (name,)).map_err(not_an_array)?.extract()
 }
 
 fn shape_message(what: &str, found: &[usize], expected: &[usize]) -> String {

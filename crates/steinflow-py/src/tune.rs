@@ -22,8 +22,10 @@ use steinflow::{LogDensity, Matrix};
 use crate::arrays::{Array2, Number, matrix};
 use crate::errors::{SamplingError, from_python, to_python};
 use crate::interrupt::Interrupt;
-use crate::run::{Target, raise, sampler, spread};
+use crate::run::{raise, sampler, spread};
 use crate::settings::Settings;
+use crate::target::Target;
+use crate::threads::compute;
 
 /// Learning rates in every factor of ten, as the command has.
 const RATES_PER_DECADE: u32 = 2;
@@ -71,14 +73,8 @@ impl<'py> Request<'py, '_> {
         target: &Target<'py>,
         init: &PyReadonlyArray2<'py, T>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let built;
-        let target: &dyn LogDensity<T> = match target {
-            Target::BuiltIn(model) => {
-                built = model.build::<T>()?;
-                &built
-            }
-            Target::Function(function) => function,
-        };
+        let target = target.density::<T>()?;
+        let target = &*target;
         let start = matrix(init);
         let candidates = self.candidates(target, &start)?;
         let [(_, steps, _)] = &self.settings.phases[..] else {
@@ -126,10 +122,8 @@ impl<'py> Request<'py, '_> {
         let rates = if size.is_some() {
             Vec::new()
         } else {
-            let sharpness = self
-                .py
-                .detach(|| integrator::sharpness(target, start.as_ref(), spread(start), None))
-                .map_err(to_python)?;
+            let sharpness = || integrator::sharpness(target, start.as_ref(), spread(start), None);
+            let sharpness = compute(self.py, sharpness).map_err(to_python)?;
             learning_rates(sharpness, start.rows(), RATES_PER_DECADE)
         };
         let all = choices(&settings.method()?, &rates, &set).map_err(to_python)?;
@@ -175,7 +169,7 @@ impl<'py> Request<'py, '_> {
             if let Some(run) = run {
                 pilot = pilot.resume_from(run.checkpoint);
             }
-            let run = self.py.detach(|| pilot.run_here());
+            let run = compute(self.py, || pilot.run_here());
             if self.interrupt.load(Ordering::Relaxed) {
                 return Err(PyKeyboardInterrupt::new_err("tuning was interrupted"));
             }
@@ -190,7 +184,7 @@ impl<'py> Request<'py, '_> {
         };
         let mut stein = None;
         let judge = |runs: &[(usize, Outcome<T>)]| -> PyResult<Vec<f64>> {
-            self.py.detach(|| {
+            compute(self.py, || {
                 let thetas: Vec<Matrix<T>> = runs.iter().map(|(_, run)| run.theta()).collect();
                 let stein = stein.get_or_insert_with(|| {
                     let densities = runs.iter().map(|(_, run)| &run.log_density[..]);

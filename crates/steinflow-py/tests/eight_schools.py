@@ -48,6 +48,21 @@ def jax_logdensity(p):
     return prior - 0.5 * jnp.sum(p["z"] ** 2) + likelihood
 
 
+STAN = """
+data { int J; vector[J] y; vector[J] sigma; }
+parameters { real mu; real<lower=0> tau; vector[J] z; }
+transformed parameters { vector[J] theta = mu + tau * z; }
+model { mu ~ normal(0, 5); tau ~ cauchy(0, 5); z ~ normal(0, 1); y ~ normal(theta, sigma); }
+"""
+
+
+def stan_model(folder):
+    import stan_toolchain
+
+    data = {"J": len(TREATMENT), "y": TREATMENT.tolist(), "sigma": STDDEV.tolist()}
+    return stan_toolchain.compiled(STAN, data, folder)
+
+
 def moments(samples):
     """Mean and standard deviation over the two leading axes, of mu, tau and theta."""
     return {

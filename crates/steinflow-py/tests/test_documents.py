@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import stan_toolchain
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "python").glob("*.md"))]
@@ -20,11 +21,9 @@ def test_blocks_run(document, tmp_path, monkeypatch):
     needs = re.search(r"<!-- needs: (.*?) -->", text)
     for package in needs.group(1).split() if needs else []:
         if importlib.util.find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
+            pytest.skip(f"{package} is not installed: pip install {package}")
     if "<!-- needs the Stan toolchain -->" in text:
-        from test_models import stan_model
-
-        stan_model(tmp_path)
+        stan_toolchain.require_toolchain()
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     assert blocks

@@ -1,4 +1,4 @@
-"""Eight schools in JAX, NumPyro and PyMC: the same posterior, and that of a long run of NUTS.
+"""Eight schools in JAX, NumPyro, PyMC and Stan: the same posterior, and that of a long run of NUTS.
 
 By `sghmc`, whose particles are independent chains, and by `svgd-product`, whose particles interact and
 whose noise makes that exact. The methods without noise keep too little variance here.
@@ -11,6 +11,7 @@ import eight_schools
 import numpy as np
 import pytest
 import steinflow
+from steinflow.adapters import bridgestan
 
 DIFFUSION = dict(method="sghmc", steps=6000, step_size=0.15, collect_from=500, collect_every=10)
 INTERACTING = dict(
@@ -53,6 +54,24 @@ def test_front_ends_agree_with_nuts(front_end):
 @pytest.mark.parametrize("front_end", ["numpyro", "pymc"])
 def test_front_ends_agree_with_each_other(front_end):
     compare(eight_schools.moments(draws(front_end)), eight_schools.moments(draws("jax")))
+
+
+def test_stan_agrees_with_jax_and_with_nuts(tmp_path):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    model = eight_schools.stan_model(tmp_path)
+    theta = np.random.default_rng(0).standard_normal((50, 10))
+    value, gradient = bridgestan.target(model, None).function(theta, None, 1.0)
+
+    def logdensity(row):
+        return eight_schools.jax_logdensity({"mu": row[0], "log_tau": row[1], "z": row[2:]})
+
+    with jax.enable_x64(True):
+        expected, slope = jax.vmap(jax.value_and_grad(logdensity))(theta)
+    # Up to a constant.
+    assert np.allclose(value - value[0], expected - expected[0], atol=1e-10)
+    assert np.allclose(gradient, slope, atol=1e-10)
+    found = steinflow.sample(model, progress=False, **DIFFUSION).draws
+    compare(eight_schools.moments(found), json.loads(eight_schools.REFERENCE.read_text()))
 
 
 def test_interacting_particles_agree_with_nuts():

@@ -145,6 +145,93 @@ def test_targets_that_are_none():
         sample(standard_normal, INIT, model_args=(1,))
 
 
+def test_starts_that_are_no_numbers():
+    rows = [[0.0, 1.0], [2.0, 3.0], [4.0, 6.0]]
+    assert sample(standard_normal, rows, steps=2).particles.shape == (3, 2)
+    assert sample(standard_normal, np.array(rows, dtype=int), steps=2).state.dtype == np.float64
+    with refused(ValueError, "init has rows of different lengths"):
+        sample(standard_normal, [[1.0, 2.0], [3.0]])
+    with refused(TypeError, "init has dtype complex128"):
+        sample(standard_normal, INIT + 1j)
+    with refused(ValueError, "init has shape (0, 2): there is nothing in it to move"):
+        sample(standard_normal, INIT[:0])
+    for shapes in (0, -1, True, {"x": (0,)}):
+        with refused(ValueError, "shapes is", "the number of coordinates"):
+            sample(standard_normal, shapes=shapes)
+    assert sample(standard_normal, shapes=np.int64(2), steps=2).particles.shape == (100, 2)
+    with refused(MemoryError, "particles in 2 dimensions do not fit into memory"):
+        sample("banana", particles=10**15)
+    with refused(MemoryError, "do not fit into memory"):
+        sample(standard_normal, shapes=2, particles=2**62)
+
+
+def test_numbers_that_are_not_real():
+    with refused(TypeError, "a log density of complex numbers"):
+        sample(lambda x: (x.sum(axis=1) + 0j, -x), INIT)
+    with refused(TypeError, "a gradient that is not an array of numbers"):
+        sample(lambda x: (x.sum(axis=1), [[1.0] * (i % 2) for i in range(len(x))]), INIT)
+    with refused(TypeError, "a log density that is not an array of numbers"):
+        sample(lambda x: (np.full(len(x), "a"), -x), INIT)
+
+    def unaligned(theta):
+        value, gradient = standard_normal(theta)
+        odd = np.frombuffer(b"." + gradient.tobytes(), np.uint8)[1:].view(float)
+        return value, odd.reshape(theta.shape)
+
+    steps = dict(steps=3, step_size=0.1)
+    found = sample(unaligned, INIT, **steps).state
+    assert np.array_equal(found, sample(standard_normal, INIT, **steps).state)
+
+
+def test_settings_of_the_wrong_kind():
+    for name in ("seed", "batch_size", "collect_from", "trace_every", "resample_every"):
+        for value in (-1, 1.5, "a"):
+            with refused(ValueError, f"{name} is {value!r}: give a whole number"):
+                sample(standard_normal, INIT, **{name: value})
+    with refused(ValueError, "steps is", "below 2**63"):
+        sample(standard_normal, INIT, steps=2**70)
+    with refused(ValueError, "budget is '1m': give a number"):
+        sample(standard_normal, INIT, budget="1m")
+    with refused(ValueError, "friction is 'much': give a number"):
+        sample(standard_normal, INIT, friction="much")
+    with refused(TypeError, "method is 3: give its name, such as method='svgd'"):
+        sample(standard_normal, INIT, method=3)
+    with refused(TypeError, "method is None"):
+        sample(standard_normal, INIT, method=None)
+    with refused(ValueError, "a phase is ('euler', 5): give (integrator, steps, step_size)"):
+        sample(standard_normal, INIT, phases=[("euler", 5)])
+    with refused(ValueError, "window is 3: give (low, high) for each coordinate"):
+        sample(standard_normal, INIT, method="lawgd", window=3)
+    with refused(TypeError, "dynamics is int: give a steinflow.Dynamics"):
+        sample(standard_normal, INIT, dynamics=3)
+    with refused(TypeError, "callbacks has 3: give functions of a step"):
+        sample(standard_normal, INIT, callbacks=[3])
+    assert sample(standard_normal, INIT, callbacks=lambda step: step.step == 2).steps == 2
+    with refused(ValueError, "checkpoint is", "in a folder that does not exist"):
+        sample(standard_normal, INIT, checkpoint="no/such/folder/run")
+    with refused(ValueError, "steps is 'x': give a whole number"):
+        sample(standard_normal, INIT, steps=1).resume("x")
+
+
+def test_data_that_are_no_rows():
+    run = functools.partial(
+        sample,
+        loglikelihood_fn=lambda x, rows: standard_normal(x),
+        logprior_fn=standard_normal,
+        shapes=2,
+        steps=2,
+    )
+    with refused(ValueError, "data has no rows"):
+        run(data=3.0)
+    with refused(ValueError, "data has no rows"):
+        run(data=INIT[:0])
+    with refused(ValueError, "disagree about the number of rows: [5, 6]"):
+        run(data={"x": np.zeros(5), "y": np.zeros(6)})
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed: pip install pandas")
+    assert run(data=pandas.DataFrame(INIT)).steps == 2
+    assert sample(standard_normal, pandas.DataFrame(INIT), steps=2).steps == 2
+
+
 @pytest.mark.parametrize("package", ["jax", "torch", "numpyro"])
 def test_a_missing_package_is_named_with_how_to_install_it(package, monkeypatch):
     import sys

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 import steinflow
+from steinflow import _detect
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
@@ -36,9 +37,35 @@ def test_the_default_precision_is_that_of_jax():
         sample(banana, shapes={"x": (), "y": ()}, dtype="float64")
 
 
+T = jnp.float32
+
+
+def test_an_attribute_is_not_what_a_global_of_its_name_is():
+    assert _detect.backend_of(lambda theta: (np.sum(theta.T, axis=0), theta), None) == "numpy"
+    assert _detect.backend_of(lambda theta: (T(0), np.sum(theta)), None) == "jax"
+
+
 def test_a_density_that_is_no_scalar():
     with pytest.raises(TypeError, match=r"shape \(2,\) for one particle, expected a scalar"):
         sample(lambda x: -0.5 * jnp.square(x), shapes=2)
+
+    with pytest.raises(TypeError, match=r"shape \(1,\) for one particle"):
+        sample(lambda x: -0.5 * jnp.sum(x**2, keepdims=True), shapes=2)
+    with pytest.raises(TypeError, match=r"shape \(2,\) for one row of the data"):
+        sample(
+            loglikelihood_fn=lambda x, row: -0.5 * (row - x) ** 2,
+            logprior_fn=lambda x: -0.5 * jnp.sum(x**2),
+            data=np.zeros((5, 2)),
+            shapes=2,
+        )
+
+
+def test_an_exception_comes_with_what_the_function_was_given():
+    with pytest.raises(ValueError, match="axis 1 is out of bounds") as caught:
+        sample(lambda x: -0.5 * jnp.sum(x**2, axis=1), shapes=2)
+    assert "steinflow: your function got the parameters of one particle: theta (2,)" in (
+        caught.value.__notes__
+    )
 
 
 def test_a_nan_names_the_particle():

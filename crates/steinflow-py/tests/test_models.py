@@ -1,10 +1,10 @@
 """NumPyro, PyMC and Stan: constrained parameters, starts, arguments."""
 
 import functools
-import shutil
 
 import numpy as np
 import pytest
+import stan_toolchain
 import steinflow
 
 sample = functools.partial(steinflow.sample, progress=False)
@@ -100,24 +100,11 @@ model { mu ~ normal(0, 20); sigma ~ normal(0, 10); y ~ normal(mu, sigma); }
 """
 
 
-def stan_model(folder):
-    bridgestan = pytest.importorskip("bridgestan", reason="BridgeStan is not installed")
-    from bridgestan.compile import get_bridgestan_path
-
-    if shutil.which("make") is None or shutil.which("g++") is None:
-        pytest.skip("the Stan toolchain is absent: no make or g++")
-    if not get_bridgestan_path(download=False):
-        pytest.skip("the Stan toolchain is absent: BridgeStan's sources are not downloaded")
-    program = folder / "normal.stan"
-    program.write_text(STAN)
-    import json
-
-    data = json.dumps({"N": len(DATA), "y": DATA.tolist()})
-    return bridgestan.StanModel(str(program), data)
-
-
-def test_stan(tmp_path):
-    result = sample(stan_model(tmp_path), **RUN)
+def test_stan(tmp_path, rng):
+    model = stan_toolchain.compiled(STAN, {"N": len(DATA), "y": DATA.tolist()}, tmp_path)
+    # With a sigma that is wide enough: below, the scores of 200 rows are too steep for the step size.
+    init = np.array([0.0, 2.0, 0.0, 0.0]) + 0.1 * rng.standard_normal((50, 4))
+    result = sample(model, init, **RUN)
     exact_enough(result, "sigma")
     particles = result.particles
     assert np.allclose(particles["p"].sum(axis=1), 1.0)
@@ -156,3 +143,27 @@ def test_the_stan_adapter_without_its_toolchain():
     assert np.allclose(particles["sigma"], np.exp(result.theta[:, 0]))
     assert particles["x"].shape == (100, 1)
     assert np.array_equal(particles["m"][0], [[11.0, 12.0], [21.0, 22.0]])
+
+
+class RefusesTheMiddle(PretendStan):
+    def log_density_gradient(self, theta, out):
+        if abs(theta[0]) < 0.5:
+            raise RuntimeError("Exception: Scale parameter is 0, but must be positive!")
+        return super().log_density_gradient(theta, out)
+
+
+RefusesTheMiddle.__module__ = "bridgestan.model"
+
+
+@pytest.mark.filterwarnings("always:Stan")
+def test_where_stan_refuses_there_is_no_density():
+    run = functools.partial(
+        sample, RefusesTheMiddle(), np.array([[1.0, 0.0], [9.0, 0.0]]), method="svgd", step_size=0.2
+    )
+    with pytest.warns(RuntimeWarning, match="Stan: Exception: Scale parameter is 0"):
+        assert run(steps=20, non_finite="freeze").diagnostics["frozen"] == [0]
+    with (
+        pytest.warns(RuntimeWarning, match="Stan"),
+        pytest.raises(steinflow.SamplingError, match="of particle 0 is NaN"),
+    ):
+        run(steps=20)

@@ -3,6 +3,8 @@
 import functools
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -242,3 +244,31 @@ def test_lawgd_on_a_function_takes_a_window(dtype):
         density, shapes=2, method="lawgd", window=[(-5, 5), (-5, 5)], steps=100, dtype=dtype
     )
     assert np.allclose(result.particles.mean(axis=0), 0, atol=0.1)
+
+
+FORK = """
+import os, signal
+import numpy as np
+import steinflow
+
+def density(theta):
+    return -0.5 * np.sum(theta**2, axis=1), -theta
+
+def run():
+    # Enough particles for the work to be shared out.
+    return steinflow.sample(density, shapes=2, particles=600, steps=3, progress=False).state
+
+before = run()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)  # ends it if it waits for ever
+    os._exit(0 if np.array_equal(run(), before) else 1)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_process_that_was_forked_computes_too():
+    command = [sys.executable, "-c", FORK]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0"

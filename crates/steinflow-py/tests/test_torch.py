@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import steinflow
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 sample = functools.partial(steinflow.sample, progress=False)
 
 
@@ -42,7 +42,29 @@ def test_minibatches_of_rows(rng):
         batch_size=50,
         shapes=1,
         method="svgd",
-        steps=300,
-        step_size=2e-3,
+        steps=1000,
+        step_size="linear:2e-3:2e-5",
     )
     assert abs(result.particles.mean() - data.numpy().mean()) < 0.1
+
+
+def test_tensors_that_are_part_of_a_graph(rng):
+    init = torch.from_numpy(rng.standard_normal((10, 2))).requires_grad_()
+    result = sample(lambda x: -0.5 * torch.sum(x**2), init, steps=2)
+    assert steinflow.velocity(init, -init).shape == (10, 2)
+
+    def function(theta):
+        theta = torch.from_numpy(theta).requires_grad_()
+        return -0.5 * torch.sum(theta**2, dim=1), -theta
+
+    same = sample(function, init, steps=2, backend="numpy", dtype="float32")
+    assert np.allclose(result.state, same.state, atol=1e-5)
+
+
+def test_a_default_precision_that_particles_cannot_have():
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with pytest.raises(TypeError, match='bfloat16 by default: pass dtype="float32"'):
+            sample(lambda x: -0.5 * torch.sum(x**2), shapes=2)
+    finally:
+        torch.set_default_dtype(torch.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import types
 from collections.abc import Callable
@@ -73,12 +74,12 @@ def _collect(thing: Any, found: set[str], seen: set[int]) -> None:
         _collect(call, found, seen)
     if isinstance(thing, types.FunctionType) and package not in PRIORITY:
         for code in _codes(thing.__code__):
-            for name in code.co_names:
-                if name in thing.__globals__:
-                    _collect(thing.__globals__[name], found, seen)
-                elif name.partition(".")[0] in ("jax", "torch", "numpyro"):
-                    # Imported in the function.
-                    found.add(name.partition(".")[0])
+            for step in dis.get_instructions(code):
+                # Attributes have names too, which are not those of anything global.
+                if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                    _collect(thing.__globals__.get(step.argval), found, seen)
+                elif step.opname == "IMPORT_NAME" and step.argval.partition(".")[0] in PRIORITY:
+                    found.add(step.argval.partition(".")[0])
         for cell in thing.__closure__ or ():
             try:
                 _collect(cell.cell_contents, found, seen)

@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 
 from steinflow import _settings, _steinflow
+from steinflow._tree import numbers
 
 
 def _rows(array: Any, what: str, dtype: Any = None) -> np.ndarray:
-    rows = np.asarray(array, dtype)
-    if rows.dtype not in (np.dtype("float32"), np.dtype("float64")):
-        rows = rows.astype(np.float64)
+    rows = numbers(array)
+    if rows.dtype.kind not in "fiu":
+        raise TypeError(f"{what} has dtype {rows.dtype}: give an array of numbers")
+    if dtype is None and rows.dtype not in (np.dtype("float32"), np.dtype("float64")):
+        dtype = np.float64
+    rows = np.require(rows, dtype, "A")
     if rows.ndim != 2:
         raise ValueError(f"{what} has shape {rows.shape}: give one row for each particle")
     return rows
@@ -65,7 +69,7 @@ def velocity(
         bandwidth=bandwidth,
         **_settings.split_parameters(parameters),
     )
-    known = None if log_density is None else [float(value) for value in np.ravel(log_density)]
+    known = None if log_density is None else np.ravel(numbers(log_density)).astype(float).tolist()
     return _steinflow.velocity(state, _rows(score, "score", state.dtype), known, settings)
 
 

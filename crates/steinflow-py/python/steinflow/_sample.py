@@ -58,7 +58,7 @@ class Run:
     def resume(self, checkpoint: Any, sizes: Sequence[float | None], **changes: Any) -> Result:
         """Goes on from a checkpoint with `steps` more than the run had."""
         settings = dict(self.settings)
-        steps = changes["steps"] or 0
+        steps = _settings.whole("steps", changes["steps"] or 0)
         # What was chosen for the length of the first run stays as it was.
         total = sum(phase[1] for phase in settings["phases"])
         method = {m[0]: m[2] for m in _steinflow.methods()}.get(settings["method"], [])
@@ -82,7 +82,9 @@ class Run:
         run = replace(
             self,
             settings=settings,
-            callbacks=self.callbacks if changes["callbacks"] is None else changes["callbacks"],
+            callbacks=self.callbacks
+            if changes["callbacks"] is None
+            else _functions(changes["callbacks"]),
             progress=changes["progress"],
         )
         return run.start(checkpoint)
@@ -309,10 +311,8 @@ def prepare(
                 "phases and step_size or integrator were given: a phase states integrator, steps and "
                 "step size; drop one of the two"
             )
-        all_phases = [(name, count_, _settings.text(size)) for name, count_, size in phases]
-    for _, number, _ in all_phases:
-        if not isinstance(number, (int, np.integer)) or number < 0:
-            raise ValueError(f"steps is {number!r}: give a whole number, zero or more")
+        all_phases = [_phase(phase) for phase in phases]
+    all_phases = [(name, _settings.whole("steps", n), size) for name, n, size in all_phases]
     total = sum(number for _, number, _ in all_phases)
     if collect_every is not None and collect_from is None:
         raise ValueError("collect_every was given without collect_from: say from which step on")
@@ -339,7 +339,22 @@ def prepare(
         **_settings.split_parameters(parameters),
     )
     start = _checked_start(start, made, settings)
-    return Run(made, start, settings, list(callbacks), progress)
+    return Run(made, start, settings, _functions(callbacks), progress)
+
+
+def _phase(phase: Any) -> tuple[Any, Any, str | None]:
+    if not isinstance(phase, (tuple, list)) or len(phase) != 3:
+        raise ValueError(f"a phase is {phase!r}: give (integrator, steps, step_size)")
+    name, steps, size = phase
+    return name, steps, _settings.text(size)
+
+
+def _functions(callbacks: Any) -> list[Callable[[Any], Any]]:
+    found = [callbacks] if callable(callbacks) else list(callbacks)
+    for one in found:
+        if not callable(one):
+            raise TypeError(f"callbacks has {one!r}: give functions of a step")
+    return found
 
 
 def _precision(dtype: Any) -> np.dtype | None:
@@ -444,7 +459,7 @@ def _with_flat_init(target: Target, init: Any) -> tuple[Target, np.ndarray | Non
 
 def _count(particles: int | None, start: np.ndarray | None) -> int:
     if particles is not None and (not isinstance(particles, (int, np.integer)) or particles < 1):
-        raise ValueError(f"particles is {particles!r}: take 2 or more")
+        raise ValueError(f"particles is {particles!r}: give a whole number, 2 or more")
     if start is None:
         return particles or DEFAULT_PARTICLES
     if particles is not None and particles != len(start):
@@ -476,6 +491,9 @@ def _checkpoint(run: Run, path: Any, seconds: float) -> Any:
     if path is None:
         return None
     file = Path(fspath(path))
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        what = "a folder" if file.is_dir() else "in a folder that does not exist"
+        raise ValueError(f"checkpoint is {str(file)!r}, which is {what}: name a file")
     own = {name: value for name, value in run.settings.items() if name != "dynamics"}
     # A longer run may go on from the file of a shorter one.
     own["phases"] = [(name, size) for name, _, size in own["phases"]]

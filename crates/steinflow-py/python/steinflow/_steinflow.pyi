@@ -7,6 +7,27 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "BuiltIn",
+    "Checkpoint",
+    "Interrupt",
+    "SamplingError",
+    "__version__",
+    "bandwidth",
+    "diagnose",
+    "distances",
+    "kernel_sums",
+    "ksd_test",
+    "methods",
+    "models",
+    "run",
+    "squared_ksd",
+    "standard_normal",
+    "tune",
+    "velocity",
+    "write_parquet",
+]
+
 __version__: str
 
 class SamplingError(RuntimeError): ...

@@ -102,14 +102,14 @@ def layout_of_shapes(shapes: Any) -> Layout:
     >>> layout_of_shapes({"mu": (), "theta": (8,)}).dim
     9
     """
-    if isinstance(shapes, int):
-        return Layout.flat(shapes)
+    if _is_length(shapes):
+        return Layout.flat(int(shapes))
     if isinstance(shapes, dict) and all(
-        isinstance(shape, int) or (isinstance(shape, tuple) and all(type(n) is int for n in shape))
+        _is_length(shape) or (isinstance(shape, tuple) and all(_is_length(n) for n in shape))
         for shape in shapes.values()
     ):
         names = tuple(sorted(shapes))
-        sizes = tuple((s,) if isinstance(s, int) else s for s in (shapes[name] for name in names))
+        sizes = tuple(s if isinstance(s, tuple) else (s,) for s in (shapes[name] for name in names))
         return Layout(names, sizes, lambda leaves: dict(zip(names, leaves, strict=True)))
     raise ValueError(
         f"shapes is {shapes!r}: give the number of coordinates, or a dictionary from names to shapes "
@@ -117,10 +117,42 @@ def layout_of_shapes(shapes: Any) -> Layout:
     )
 
 
+def _is_length(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value > 0
+
+
+def numbers(array: Any) -> np.ndarray:
+    """The array as NumPy sees it: in its own memory if it is on the CPU."""
+    # A tensor that is part of a graph gives its numbers only without it.
+    return np.asarray(array.detach() if hasattr(array, "detach") else array)
+
+
+def rows_of_data(leaves: Sequence[Any]) -> int:
+    """The number of rows that all arrays of the data have."""
+    counts = {np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in leaves}
+    if len(counts) != 1:
+        raise ValueError(f"the arrays of data disagree about the number of rows: {sorted(counts)}")
+    count = counts.pop()
+    if count == 0:
+        raise ValueError("data has no rows: give arrays with a leading axis of rows")
+    return count
+
+
+def _as_array(tree: Any) -> Any:
+    """Rows that are written as lists of numbers, as an array; anything else as it is."""
+    rows = tree if isinstance(tree, (list, tuple)) else ()
+    plain = [isinstance(row, (list, tuple)) and all(np.isscalar(x) for x in row) for row in rows]
+    if not plain or not all(plain):
+        return tree
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("init has rows of different lengths: give the same for each particle")
+    return np.asarray(tree)
+
+
 def particles_of(tree: Any, flatten: Flatten = flatten) -> tuple[np.ndarray, Layout]:
     """Particles, one a row, from a pytree whose leaves have a leading axis of particles."""
-    leaves, rebuild = flatten(tree)
-    arrays = [(name, np.asarray(leaf)) for name, leaf in leaves]
+    leaves, rebuild = flatten(_as_array(tree))
+    arrays = [(name, numbers(leaf)) for name, leaf in leaves]
     if not arrays:
         raise ValueError("init holds no arrays: give one row for each particle")
     for name, array in arrays:
@@ -137,6 +169,9 @@ def particles_of(tree: Any, flatten: Flatten = flatten) -> tuple[np.ndarray, Lay
         found = ", ".join(f"{name}: {array.shape[0]}" for name, array in arrays)
         raise ValueError(f"the arrays of init disagree about the number of particles ({found})")
     count = counts.pop()
+    if any(array.size == 0 for _, array in arrays):
+        shapes = " and ".join(str(array.shape) for _, array in arrays)
+        raise ValueError(f"init has shape {shapes}: there is nothing in it to move")
     layout = Layout(
         tuple(name for name, _ in arrays), tuple(array.shape[1:] for _, array in arrays), rebuild
     )

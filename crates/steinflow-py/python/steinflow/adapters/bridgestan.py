@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,13 @@ def target(model: Any, dtype: np.dtype | None) -> Target:
         values = np.empty(len(theta), np.float64)
         gradients = np.empty((len(theta), dim), np.float64)
         for i, row in enumerate(np.ascontiguousarray(theta, np.float64)):
-            values[i], _ = model.log_density_gradient(row, out=gradients[i])
+            try:
+                values[i], _ = model.log_density_gradient(row, out=gradients[i])
+            except RuntimeError as error:
+                # A statement that Stan refuses far out, as its own samplers meet it: no density there,
+                # and `non_finite` says what becomes of the particle.
+                warnings.warn(f"Stan: {error}", RuntimeWarning, stacklevel=2)
+                values[i], gradients[i] = np.nan, np.nan
         return values.astype(theta.dtype), gradients.astype(theta.dtype)
 
     def constrain(rows: np.ndarray) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steinflow._target import Target, missing
-from steinflow._tree import Layout
+from steinflow._tree import Layout, rows_of_data
 
 
 def import_jax() -> Any:
@@ -62,7 +62,13 @@ def from_flat(
 
 def require_scalar(jax: Any, fn: Callable[[Any], Any], layout: Layout, dtype: np.dtype) -> None:
     """Refuses a function that does not give one number for one particle."""
-    found = jax.eval_shape(fn, jax.ShapeDtypeStruct((layout.dim,), dtype))
+    try:
+        found = jax.eval_shape(fn, jax.ShapeDtypeStruct((layout.dim,), dtype))
+    except Exception as error:
+        shapes = layout.named(np.empty(layout.dim))
+        given = ", ".join(f"{name} {np.shape(value)}" for name, value in shapes.items())
+        error.add_note(f"steinflow: your function got the parameters of one particle: {given}")
+        raise
     shape = getattr(found, "shape", None)
     if shape != ():
         what = type(found).__name__ if shape is None else f"shape {shape}"
@@ -88,11 +94,16 @@ def target(
         return from_flat("JAX function", lambda flat: fn(layout.split(flat)), layout, dtype)
 
     data = jax.tree_util.tree_map(jax.numpy.asarray, data)
-    rows_of_data = len(jax.tree_util.tree_leaves(data)[0])
+    count = rows_of_data(jax.tree_util.tree_leaves(data))
 
     def logdensity(flat: Any, batch: Any, scale: Any) -> Any:
         parameters = layout.split(flat)
         by_row = jax.vmap(lambda row: loglikelihood_fn(parameters, row))(batch)
+        if by_row.ndim != 1:
+            raise TypeError(
+                f"your log likelihood returned shape {by_row.shape[1:]} for one row of the data, "
+                "expected a scalar: the sum over rows is made for you"
+            )
         return logprior_fn(parameters) + scale * by_row.sum()
 
     require_scalar(jax, lambda flat: logdensity(flat, data, 1.0), layout, dtype)
@@ -109,5 +120,5 @@ def target(
         return np.asarray(found[0]), np.asarray(found[1])
 
     return Target(
-        "JAX likelihood and prior", function, layout, dtype, data_rows=rows_of_data, posterior=True
+        "JAX likelihood and prior", function, layout, dtype, data_rows=count, posterior=True
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steinflow._target import Target
-from steinflow._tree import Layout, flatten
+from steinflow._tree import Layout, flatten, numbers, rows_of_data
 
 
 def _gradient_rows(gradient: Any, layout: Layout, count: int) -> Any:
@@ -57,7 +57,8 @@ def target(
         return Target("NumPy function", function, layout, dtype or np.dtype("float64"))
 
     leaves, rebuild = flatten(data)
-    arrays = [np.asarray(leaf) for _, leaf in leaves]
+    arrays = [numbers(leaf) for _, leaf in leaves]
+    count = rows_of_data(arrays)
 
     def with_data(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
         chosen = rebuild([array if rows is None else array[rows] for array in arrays])
@@ -73,6 +74,6 @@ def target(
         with_data,
         layout,
         dtype or np.dtype("float64"),
-        data_rows=len(arrays[0]),
+        data_rows=count,
         posterior=True,
     )

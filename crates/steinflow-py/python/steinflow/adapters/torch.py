@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steinflow._target import Target, missing
-from steinflow._tree import Layout, flatten
+from steinflow._tree import Layout, flatten, rows_of_data
 
 
 def import_torch() -> Any:
@@ -30,8 +30,10 @@ def target(
     """`fn(parameters)`, or `logprior_fn(parameters)` and `loglikelihood_fn(parameters, row)` of one
     row of the data; vectorised and differentiated with `torch.func`."""
     torch = import_torch()
-    own = np.dtype(str(torch.get_default_dtype()).removeprefix("torch."))
-    dtype = dtype or own
+    own = str(torch.get_default_dtype()).removeprefix("torch.")
+    if dtype is None and own not in ("float32", "float64"):
+        raise TypeError(f'PyTorch computes in {own} by default: pass dtype="float32" or "float64"')
+    dtype = dtype or np.dtype(own)
     vmap, grad_and_value = torch.func.vmap, torch.func.grad_and_value
 
     def scalar(value: Any) -> Any:
@@ -57,7 +59,11 @@ def target(
         return Target("PyTorch function", function, layout, dtype)
 
     leaves, rebuild = flatten(data)
-    tensors = [torch.as_tensor(leaf) for _, leaf in leaves]
+    tensors = [
+        leaf if isinstance(leaf, torch.Tensor) else torch.from_numpy(np.array(leaf))
+        for _, leaf in leaves
+    ]
+    count = rows_of_data(tensors)
 
     def logdensity(flat: Any, batch: list[Any], scale: float) -> Any:
         parameters = layout.split(flat)
@@ -75,6 +81,6 @@ def target(
         with_data,
         layout,
         dtype,
-        data_rows=len(tensors[0]),
+        data_rows=count,
         posterior=True,
     )
