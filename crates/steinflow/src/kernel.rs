@@ -155,7 +155,9 @@ impl Kernel {
             });
             let factor = Factor::new(cloud.centred().as_ref(), T::one()).of(columns.clone());
             let known = squares.as_ref().map(|squares| squares.as_ref());
-            bandwidths.push(self.bandwidth.choose(&factor, known, group));
+            let mut middle = cloud.middle(group);
+            bandwidths.push(self.bandwidth.choose(&factor, known, group, &mut middle));
+            cloud.keep_middle(group, middle);
             groups.push((columns, squares));
         }
         let slope_rate = |group: &Option<usize>| {

@@ -31,6 +31,9 @@ const SERIAL_PRODUCTS: usize = 1 << 20;
 pub(crate) struct Cloud<T> {
     centred: Matrix<T>,
     blocks: Vec<Block<T>>,
+    /// Where the middle of the squared distances was last time, for every factor of a kernel; 0 for
+    /// nowhere yet.
+    middles: Vec<f64>,
 }
 
 /// What is kept of a block, and the versions it was computed from; 0 for nothing yet.
@@ -49,6 +52,7 @@ impl<T: Real> Cloud<T> {
         Self {
             centred: Matrix::zeros(count, blocks * dim),
             blocks: (0..blocks).map(|_| nothing()).collect(),
+            middles: vec![0.0; blocks],
         }
     }
 
@@ -73,6 +77,15 @@ impl<T: Real> Cloud<T> {
                 block.centred_version = version;
             }
         }
+    }
+
+    /// Where the middle of the squared distances that a kernel's factor sees was last time, or 0.
+    pub(crate) fn middle(&self, group: usize) -> f64 {
+        self.middles[group]
+    }
+
+    pub(crate) fn keep_middle(&mut self, group: usize, middle: f64) {
+        self.middles[group] = middle;
     }
 
     /// Whether squared distances are worth keeping: they fit a processor's own cache.
@@ -200,8 +213,9 @@ fn squared_distances<T: Real>(
     let by_coordinate = factor.by_coordinate();
     let others: Vec<&[T]> = by_coordinate.chunks_exact(count).collect();
     for i in 0..count {
-        simd::squared_distances(factor.row(i), &others, count, squares.row_mut(i));
+        simd::squared_distances(factor.row(i), &others, i + 1, &mut squares.row_mut(i)[..=i]);
     }
+    mirror(squares.as_mut_slice(), count);
 }
 
 /// |x|² + |y|² − 2x·y, each pair once.
@@ -240,15 +254,13 @@ fn squares_by_products<T: Real>(
             }
         }
     }
-    mirror(squares);
+    mirror(squares.as_mut_slice(), count);
 }
 
-/// Writes what is below the diagonal above it too.
-fn mirror<T: Real>(squares: &mut Matrix<T>) {
+/// Writes what is below the diagonal of a square matrix above it too.
+pub(super) fn mirror<T: Real>(all: &mut [T], count: usize) {
     // So many numbers are written side by side.
     const SOME: usize = 8;
-    let count = squares.rows();
-    let all = squares.as_mut_slice();
     for first in (0..count).step_by(SOME) {
         let (before, here) = all.split_at_mut(first * count);
         let rows = here.chunks_mut(count).take(SOME);

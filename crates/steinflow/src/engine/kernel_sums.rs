@@ -10,6 +10,7 @@
 
 use rayon::prelude::*;
 
+use super::cloud::mirror;
 use super::points::{Distances, Factor, STRIP, windows};
 use super::rows_per_task;
 use super::simd::{add_products, squared_distances_to_rows, vectorised};
@@ -134,10 +135,9 @@ fn sums_of_known<T: Real>(
     let (count, width) = (sums.values.rows(), sums.values.cols());
     let mut kernel = vec![T::zero(); count * count];
     let rate = sums.factors[0].rate();
-    // An exponential is some ten times the work of touching a number.
-    let rows = kernel.par_chunks_mut(count).enumerate().with_min_len(rows_per_task(10 * count));
-    rows.for_each(|(i, row)| {
-        row.copy_from_slice(squares[0].row(i));
+    let fill = |(i, row): (usize, &mut [T])| {
+        let row = &mut row[..=i];
+        row.copy_from_slice(&squares[0].row(i)[..=i]);
         for (more, factor) in squares.iter().zip(sums.factors).skip(1) {
             let weight = factor.rate() / rate;
             for (square, &more) in row.iter_mut().zip(more.row(i)) {
@@ -145,9 +145,18 @@ fn sums_of_known<T: Real>(
             }
         }
         T::exp_of_negated(row, rate);
-    });
+    };
+    let is_shared = count * count * width >= SERIAL_PRODUCTS;
+    if is_shared {
+        // An exponential is some ten times the work of touching a number.
+        let rows = kernel.par_chunks_mut(count).enumerate();
+        rows.with_min_len(rows_per_task(10 * count)).for_each(fill);
+    } else {
+        kernel.chunks_mut(count).enumerate().for_each(fill);
+    }
+    mirror(&mut kernel, count);
     let (rhs, out) = (sums.values.as_slice(), out.as_mut_slice());
-    if count * count * width < SERIAL_PRODUCTS {
+    if !is_shared {
         T::product(&kernel, rhs, out, count, width, count);
     } else if width > count {
         T::product_by_columns(&kernel, rhs, out, count, width, count);

@@ -68,16 +68,18 @@ impl Bandwidth {
 
     /// h for these points, one a row, all coordinates together.
     pub fn of<T: Real>(&self, points: MatRef<'_, T>) -> f64 {
-        self.choose(&Factor::new(points, T::one()), None, 0)
+        self.choose(&Factor::new(points, T::one()), None, 0, &mut 0.0)
     }
 
     /// h for the centred particles as the kernel's factor number `group` sees them; `known` holds
-    /// their squared distances where they are kept.
+    /// their squared distances where they are kept. `middle` is about where the middle of the squared
+    /// distances might be, or 0, and is told where it was: that saves time and changes nothing.
     pub(crate) fn choose<T: Real>(
         &self,
         points: &Factor<'_, T>,
         known: Option<MatRef<'_, T>>,
         group: usize,
+        middle: &mut f64,
     ) -> f64 {
         if let Self::Fixed(values) = self {
             return *values.get(group).unwrap_or(&values[0]);
@@ -92,10 +94,13 @@ impl Bandwidth {
         };
         let log_n = (n as f64).ln();
         let (square, divisor) = match self {
-            Self::MedianLog => (median_distance(&mut squares, 0).powi(2), log_n),
-            Self::Median => (median_distance(&mut squares, 0).powi(2), 1.0),
-            Self::NumPyro => (median_distance(&mut squares, n).powi(2), log_n),
-            Self::LiuWang => (median_with_diagonal(&mut squares, n, |x| x), (n as f64 + 1.0).ln()),
+            Self::MedianLog => (median_distance(&mut squares, 0, middle).powi(2), log_n),
+            Self::Median => (median_distance(&mut squares, 0, middle).powi(2), 1.0),
+            Self::NumPyro => (median_distance(&mut squares, n, middle).powi(2), log_n),
+            Self::LiuWang => {
+                let median = median_with_diagonal(&mut squares, n, middle, |x| x);
+                (median, (n as f64 + 1.0).ln())
+            }
             Self::Fixed(_) => unreachable!("answered above"),
         };
         let square = if square > 0.0 { square } else { mean(&squares) };
@@ -114,8 +119,8 @@ fn lower_triangle<T: Real>(matrix: MatRef<'_, T>) -> Vec<T> {
 }
 
 /// The median distance; with `diagonal` = N > 0, over the N×N matrix with its zero diagonal.
-fn median_distance<T: Real>(squares: &mut [T], diagonal: usize) -> f64 {
-    median_with_diagonal(squares, diagonal, f64::sqrt)
+fn median_distance<T: Real>(squares: &mut [T], diagonal: usize, middle: &mut f64) -> f64 {
+    median_with_diagonal(squares, diagonal, middle, f64::sqrt)
 }
 
 /// The median of `of(d²)` over `diagonal` zeros and every squared distance twice (once, when there
@@ -123,6 +128,7 @@ fn median_distance<T: Real>(squares: &mut [T], diagonal: usize) -> f64 {
 fn median_with_diagonal<T: Real>(
     squares: &mut [T],
     diagonal: usize,
+    middle: &mut f64,
     of: impl Fn(f64) -> f64,
 ) -> f64 {
     let pairs = squares.len();
@@ -139,7 +145,8 @@ fn median_with_diagonal<T: Real>(
     let pair_at = |rank: usize| rank.checked_sub(zeros).map(|rank| rank / copies);
     let (low, high) = (pair_at((total - 1) / 2), pair_at(total / 2));
     let Some(high) = high else { return of(0.0) };
-    let (lower, upper) = at_ranks(squares, low.unwrap_or(high), high);
+    let (lower, upper) = at_ranks(squares, low.unwrap_or(high), high, *middle);
+    *middle = upper.as_f64();
     let lower = low.map_or(T::zero(), |_| lower);
     0.5 * (of(lower.as_f64()) + of(upper.as_f64()))
 }
@@ -253,7 +260,7 @@ mod tests {
                     (Bandwidth::NumPyro, with_diagonal.powi(2) / log_n),
                     (Bandwidth::LiuWang, square / (n as f64 + 1.0).ln()),
                 ] {
-                    let found = rule.choose(&Factor::new(points.as_ref(), 1.0), None, 0);
+                    let found = rule.of(points.as_ref());
                     let error = (found / expected - 1.0).abs();
                     assert!(error < tolerance, "{rule:?}, N = {n}, d = {d}: {error}");
                 }

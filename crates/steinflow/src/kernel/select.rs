@@ -12,12 +12,29 @@ const PASSES: usize = 8;
 /// The widest register holds as many numbers.
 const LANES: usize = 16;
 
-/// The numbers of rank `low` and `high`, counted from 0, with `high` = `low` or `low` + 1.
-///
+/// How far from a guess the ranks are looked for first.
+const NEAR: f64 = 0.02;
+
+/// The numbers of rank `low` and `high`, counted from 0, with `high` = `low` or `low` + 1. `guess` is about
+/// where they might be, or 0: a good one is quicker. May change the order of the numbers.
+pub(super) fn at_ranks<T: Real>(numbers: &mut [T], low: usize, high: usize, guess: f64) -> (T, T) {
+    if numbers.len() <= FEW {
+        return select(numbers, low, high);
+    }
+    let ends = [T::of(guess * (1.0 - NEAR)), T::of(guess * (1.0 + NEAR))];
+    if guess > 0.0 && ends[1].is_finite() {
+        let [below, upto] = counts_below(numbers, &ends);
+        if below <= low && high < upto && upto - below <= numbers.len() / 8 {
+            let mut inside = gather(numbers, ends[0], ends[1], upto - below);
+            return select(&mut inside, low - below, high - below);
+        }
+    }
+    by_cuts(numbers, low, high)
+}
+
 /// Every pass counts how many numbers lie below a few cuts of the interval that holds the two ranks, and
-/// goes on with the part that does. In the end the few numbers inside are looked at closely. May change
-/// the order of the numbers.
-pub(super) fn at_ranks<T: Real>(numbers: &mut [T], low: usize, high: usize) -> (T, T) {
+/// goes on with the part that does. In the end the few numbers inside are looked at closely.
+fn by_cuts<T: Real>(numbers: &mut [T], low: usize, high: usize) -> (T, T) {
     let (mut from, largest) = range(numbers);
     let mut to = T::infinity();
     // The numbers that are not below `from` but below `to`, after the first pass, and how many are below
@@ -73,8 +90,8 @@ fn range<T: Real>(numbers: &[T]) -> (T, T) {
 }
 
 /// How many numbers are below each of the cuts.
-fn counts_below<T: Real>(numbers: &[T], cuts: &[T; CUTS]) -> [usize; CUTS] {
-    let mut counts = [0; CUTS];
+fn counts_below<T: Real, const C: usize>(numbers: &[T], cuts: &[T; C]) -> [usize; C] {
+    let mut counts = [0; C];
     vectorised(
         #[inline(always)]
         || {
@@ -101,7 +118,7 @@ fn gather<T: Real>(numbers: &[T], from: T, to: T, most: usize) -> Vec<T> {
     let mut count = 0;
     for &x in numbers {
         inside[count] = x;
-        count += usize::from(x >= from && x < to);
+        count += usize::from((x >= from) & (x < to));
     }
     inside.truncate(count);
     inside
@@ -134,8 +151,11 @@ mod tests {
             sorted.sort_by(f64::total_cmp);
             for low in [0, numbers.len() / 2 - 1, numbers.len() - 2] {
                 for high in [low, low + 1] {
-                    let found = at_ranks(&mut numbers.clone(), low, high);
-                    assert_eq!(found, (sorted[low], sorted[high]));
+                    // Good guesses, bad ones, and none.
+                    for guess in [0.0, sorted[low], 0.99 * sorted[high], 1e-9, f64::INFINITY] {
+                        let found = at_ranks(&mut numbers.clone(), low, high, guess);
+                        assert_eq!(found, (sorted[low], sorted[high]));
+                    }
                 }
             }
         }
