@@ -118,7 +118,7 @@ fn gather<T: Real>(numbers: &[T], from: T, to: T, most: usize) -> Vec<T> {
     let mut count = 0;
     for &x in numbers {
         inside[count] = x;
-        count += usize::from((x >= from) & (x < to));
+        count += usize::from(x >= from) & usize::from(x < to);
     }
     inside.truncate(count);
     inside

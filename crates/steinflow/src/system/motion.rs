@@ -9,6 +9,9 @@ use crate::field::Draw;
 use crate::precondition::Preconditioner;
 use crate::{Error, Matrix, Real, Result};
 
+/// A particle's number, state and θ, and room for the squared lengths of its displacements.
+type Row<'a, T> = (((usize, &'a mut [T]), &'a mut [T]), &'a mut [f64]);
+
 impl<T: Real> System<'_, T> {
     /// Keeps how fast the blocks in `moving` are, for those who ask.
     pub(super) fn measure_speeds(&mut self, moving: &[usize], velocity: &Matrix<T>) {
@@ -109,7 +112,6 @@ impl<T: Real> System<'_, T> {
         let theta_was_current = self.theta_version == self.versions[THETA];
         let size = state.cols();
         let mut squares = vec![0.0; displacement.rows() * moving.len()];
-        type Row<'r, T> = (((usize, &'r mut [T]), &'r mut [T]), &'r mut [f64]);
         let move_row = |(((i, row), theta), squares): Row<'_, T>| -> Option<(usize, f64)> {
             if frozen[i] {
                 return None;

@@ -66,7 +66,7 @@ pub fn traces(plan: &Plan, dataset: &str, cells: &[Cell<'_>]) -> Result<Option<F
     ];
     let figure = Panels {
         title: &format!("Test log-likelihood: {dataset}"),
-        caption: "by iteration; nothing was chosen by these rows",
+        caption: "by iteration, on rows that nothing was fitted to",
         names: ["iteration", "log-lik."],
         x: (0.0, last),
         y: (lowest - margin, highest + margin),
