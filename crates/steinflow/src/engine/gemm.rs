@@ -80,6 +80,16 @@ fn by_columns<T: ComplexField>(a: MatRef<'_, T>, b: MatRef<'_, T>, out: MatMut<'
     rayon::join(|| by_columns(a, b_left, left), || by_columns(a, b_right, right));
 }
 
+fn rows<T>(data: &[T], rows: usize, cols: usize) -> MatRef<'_, T> {
+    MatRef::from_row_major_slice(data, rows, cols)
+}
+
+/// Writes a · b, or adds it, to a row-major tile.
+fn multiply<T: ComplexField>(out: &mut [T], accum: Accum, a: MatRef<'_, T>, b: MatRef<'_, T>) {
+    let out = MatMut::from_row_major_slice_mut(out, a.nrows(), b.ncols());
+    matmul(out, accum, a, b, T::one_impl(), Par::Seq);
+}
+
 macro_rules! gemm {
     ($($real:ty),*) => {$(
         impl Gemm for $real {
@@ -87,81 +97,38 @@ macro_rules! gemm {
                 a: &[Self], stride_a: usize, b: &[Self], stride_b: usize, out: &mut [Self],
                 m: usize, n: usize, k: usize,
             ) {
-                matmul(
-                    MatMut::from_row_major_slice_mut(out, m, n),
-                    Accum::Replace,
-                    MatRef::from_row_major_slice_with_stride(a, m, k, stride_a),
-                    MatRef::from_row_major_slice_with_stride(b, n, k, stride_b).transpose(),
-                    1.0,
-                    Par::Seq,
-                );
+                let a = MatRef::from_row_major_slice_with_stride(a, m, k, stride_a);
+                let b = MatRef::from_row_major_slice_with_stride(b, n, k, stride_b);
+                multiply(out, Accum::Replace, a, b.transpose());
             }
             fn product(a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize) {
-                matmul(
-                    MatMut::from_row_major_slice_mut(out, m, n),
-                    Accum::Replace,
-                    MatRef::from_row_major_slice(a, m, k),
-                    MatRef::from_row_major_slice(b, k, n),
-                    1.0,
-                    Par::Seq,
-                );
+                multiply(out, Accum::Replace, rows(a, m, k), rows(b, k, n));
             }
             fn product_by_columns(
                 a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
             ) {
-                by_columns(
-                    MatRef::from_row_major_slice(a, m, k),
-                    MatRef::from_row_major_slice(b, k, n),
-                    MatMut::from_row_major_slice_mut(out, m, n),
-                );
+                let out = MatMut::from_row_major_slice_mut(out, m, n);
+                by_columns(rows(a, m, k), rows(b, k, n), out);
             }
             fn accumulate_product(
                 a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
             ) {
-                matmul(
-                    MatMut::from_row_major_slice_mut(out, m, n),
-                    Accum::Add,
-                    MatRef::from_row_major_slice(a, m, k),
-                    MatRef::from_row_major_slice(b, k, n),
-                    1.0,
-                    Par::Seq,
-                );
+                multiply(out, Accum::Add, rows(a, m, k), rows(b, k, n));
             }
             fn accumulate_product_transposed(
                 a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
             ) {
-                matmul(
-                    MatMut::from_row_major_slice_mut(out, m, n),
-                    Accum::Add,
-                    MatRef::from_row_major_slice(a, m, k),
-                    MatRef::from_row_major_slice(b, n, k).transpose(),
-                    1.0,
-                    Par::Seq,
-                );
+                multiply(out, Accum::Add, rows(a, m, k), rows(b, n, k).transpose());
             }
             fn transposed_product(
                 a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
             ) {
-                matmul(
-                    MatMut::from_row_major_slice_mut(out, m, n),
-                    Accum::Replace,
-                    MatRef::from_row_major_slice(a, k, m).transpose(),
-                    MatRef::from_row_major_slice(b, k, n),
-                    1.0,
-                    Par::Seq,
-                );
+                multiply(out, Accum::Replace, rows(a, k, m).transpose(), rows(b, k, n));
             }
             fn accumulate_transposed_product(
                 a: &[Self], b: &[Self], out: &mut [Self], m: usize, n: usize, k: usize,
             ) {
-                matmul(
-                    MatMut::from_row_major_slice_mut(out, m, n),
-                    Accum::Add,
-                    MatRef::from_row_major_slice(a, k, m).transpose(),
-                    MatRef::from_row_major_slice(b, k, n),
-                    1.0,
-                    Par::Seq,
-                );
+                multiply(out, Accum::Add, rows(a, k, m).transpose(), rows(b, k, n));
             }
         }
     )*};
