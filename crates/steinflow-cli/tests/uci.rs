@@ -144,3 +144,22 @@ fn wrong_requests_are_refused_before_any_work() {
     assert!(said.contains("absent.toml"), "{said}");
     assert!(!here.join("runs").exists());
 }
+
+#[test]
+fn a_data_set_may_have_particles_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let scores = |name: &str, plan: &str| -> Vec<String> {
+        fs::write(here.join("plan.toml"), plan).unwrap();
+        let words = "reproduce uci --settings plan.toml --methods SVGD --splits 0 --out";
+        let mut command = Command::cargo_bin("steinflow").unwrap();
+        command.current_dir(here).args(words.split(' ')).arg(name).assert().success();
+        let runs = fs::read_to_string(here.join(name).join("runs.csv")).unwrap();
+        // Up to the time that it took.
+        runs.lines().nth(1).unwrap().split(',').take(16).map(str::to_owned).collect()
+    };
+    let own = PLAN.replace("name = \"penguins\"", "name = \"penguins\"\nparticles = 3");
+    let three = PLAN.replace("particles = 5", "particles = 3");
+    assert_eq!(scores("own", &own), scores("three", &three));
+    assert_ne!(scores("own-again", &own), scores("five", PLAN));
+}

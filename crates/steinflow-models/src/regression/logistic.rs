@@ -60,14 +60,9 @@ fn log_likelihood<T: Real>(eta: &mut [T], y: &[T]) -> f64 {
     for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
         let mut decay = [T::zero(); CHUNK];
         let decay = &mut decay[..eta.len()];
-        Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                for (decay, eta) in decay.iter_mut().zip(&*eta) {
-                    *decay = eta.abs();
-                }
-            },
-        );
+        for (decay, eta) in decay.iter_mut().zip(&*eta) {
+            *decay = eta.abs();
+        }
         T::exp_of_negated(decay, T::one());
         sum += Arch::new().dispatch(FromDecay { eta, y, decay });
     }

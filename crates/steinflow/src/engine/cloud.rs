@@ -289,7 +289,13 @@ mod tests {
 
     #[test]
     fn squares_follow_the_versions_of_their_blocks() {
-        let (count, dim) = (37, 60);
+        // Summed directly, from products, and centred in one and in two strips.
+        for dim in [20, 60, 200, 500] {
+            squares_follow_the_versions(37, dim);
+        }
+    }
+
+    fn squares_follow_the_versions(count: usize, dim: usize) {
         let mut state = random_states(count, 2 * dim, 4);
         // Two particles that nearly coincide, far from the others.
         for j in 0..2 * dim {
