@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::checkpoints::Every;
-use crate::settings::Settings;
+use crate::flags::Flags;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,13 +37,6 @@ pub struct Arguments {
 pub enum Command {
     /// Run a sampler on a model and write a run folder.
     Sample(Box<SampleArguments>),
-    /// Find step size and momentum for a model and method by short pilot runs.
-    ///
-    /// All candidates of a grid run for a few steps, the better ones longer, and the best four for half of
-    /// the run; they are judged by kernel Stein discrepancy, networks by the likelihood of rows that are held
-    /// back. Writes a folder with the winner's `config.toml`, ready for `steinflow sample --config`,
-    /// and all that was tried. What is set by a flag is not searched.
-    Tune(Box<TuneArguments>),
     /// Go on with a run that was interrupted or killed, to the numbers it would have had.
     ///
     /// Looks for the newest good checkpoint of the run. With --steps, a run that has ended goes on to
@@ -197,8 +190,6 @@ pub enum Experiment {
     Traces(ToyArguments),
     /// SGRHMC-Stein at four moments, and an animation.
     Evolution(ToyArguments),
-    /// What `steinflow tune` finds and costs, against a dense grid at full length.
-    Tune(CommonArguments),
     /// Bayesian neural networks on the UCI regression sets, the paper's tables beside ours.
     Uci(UciArguments),
     /// How often the verdict on a run is right, over targets whose exact draws are known.
@@ -319,7 +310,7 @@ pub struct ListArguments {
 #[command(after_help = EXAMPLES)]
 pub struct SampleArguments {
     #[command(flatten)]
-    pub settings: Settings,
+    pub settings: Flags,
 
     /// Read settings from a TOML file; flags win over it. Every run writes its own `config.toml`.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -333,72 +324,8 @@ pub struct SampleArguments {
     #[arg(long, help_heading = "Output")]
     pub force: bool,
 
-    /// Find step size and momentum first, as `steinflow tune` does; what was tried is kept beside the
-    /// run folder, in DIR-tuning.
-    #[arg(long, help_heading = "Steps")]
-    pub tune: bool,
-
     #[command(flatten)]
     pub output: OutputArguments,
-}
-
-const TUNE_EXAMPLES: &str = "\
-Examples:
-  steinflow tune funnel                                 step size of svgd on the funnel
-  steinflow tune gaussian --dim 50 --condition 1000 --method sghmc-stein
-  steinflow tune bnn --data houses.csv --target price   by rows that are held back
-  steinflow sample --config runs/funnel-svgd-tuning-1/config.toml
-  steinflow sample funnel --tune                        both at once";
-
-#[derive(Args, Debug)]
-#[command(after_help = TUNE_EXAMPLES)]
-pub struct TuneArguments {
-    #[command(flatten)]
-    pub settings: Settings,
-
-    /// Read settings from a TOML file; flags win over it. What it sets is not searched.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub config: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub search: SearchArguments,
-
-    /// Where to put the folder [default: runs/MODEL-METHOD-tuning-K, the first K that is free].
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    pub out: Option<PathBuf>,
-
-    /// Replace the folder if it exists.
-    #[arg(long, help_heading = "Output")]
-    pub force: bool,
-
-    /// Print all that was tried as JSON instead of a table.
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
-
-    /// No progress bar.
-    #[arg(long, short, help_heading = "Output")]
-    pub quiet: bool,
-
-    /// Threads to use [default: all cores]. The result does not depend on it.
-    #[arg(long, value_name = "COUNT", help_heading = "Output")]
-    pub threads: Option<usize>,
-}
-
-/// How candidates are compared.
-#[derive(Args, Clone, Debug, Default)]
-pub struct SearchArguments {
-    /// Rounds of the search: each is four times as long as the one before and keeps a quarter, at least
-    /// four; the last is half of the run [default: 4].
-    #[arg(long, value_name = "COUNT", help_heading = "Search")]
-    pub rungs: Option<u32>,
-    /// The most steps that all pilot runs together may take; all rounds get shorter [default: as many as
-    /// it takes for the last round to be half of the run].
-    #[arg(long, value_name = "STEPS", help_heading = "Search")]
-    pub budget_steps: Option<u64>,
-    /// What candidates are judged by: `ksd`, or for networks `likelihood` of held-back rows [default:
-    /// likelihood for bnn, ksd elsewhere].
-    #[arg(long, value_name = "NAME", help_heading = "Search")]
-    pub judge: Option<String>,
 }
 
 /// What does not change the numbers.

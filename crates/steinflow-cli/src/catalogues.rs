@@ -60,8 +60,7 @@ pub fn models(as_json: bool) -> Result<ExitCode> {
                     "title": model.title,
                     "formula": model.formula,
                     "reference": model.reference,
-                    "needs_data": model.needs_data,
-                    "takes_dim": model.takes_dim,
+                    "options": model.options,
                 })
             })
             .collect();
@@ -70,7 +69,7 @@ pub fn models(as_json: bool) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for model in catalogue() {
-        let takes = match (model.needs_data, model.takes_dim) {
+        let takes = match (model.takes("data"), model.takes("dim")) {
             (true, _) => "; needs --data",
             (_, true) => "; takes --dim",
             _ => "",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use steinflow_models::data::{file_sha256, is_name};
 use toml::{Table, Value};
 
-use crate::config::Config;
+use steinflow_config::Config;
 
 /// Settings that say when to stop, and nothing about the way there.
 const STOP_RULES: [&str; 2] = ["budget", "tolerance"];
@@ -62,7 +62,7 @@ fn show(value: &Value) -> String {
 /// files that it reads.
 pub fn inputs(config: &Config) -> String {
     let mut lines = vec![format!("steinflow {}", env!("CARGO_PKG_VERSION"))];
-    let options = &config.model_options;
+    let options = config.spec();
     // A data set with a name is known by its own fingerprint.
     let data = options.data.as_ref().filter(|data| !is_name(data));
     for path in data.into_iter().chain(&options.split_file) {

@@ -8,7 +8,7 @@ use steinflow::run::{Checkpoint, Observer, Samples, Snapshot, Trace};
 use steinflow::{Matrix, Real};
 use steinflow_io::{Collected, SavedRun, Unfinished, write_checkpoint};
 
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::error::Result;
 use crate::frames::Frames;
 
@@ -123,9 +123,9 @@ impl<T: Real> Record<T> {
     /// Goes on with what a checkpoint holds.
     pub fn resume(config: &Config, dim: usize, run: &SavedRun<'_, T>) -> Result<Self> {
         let trace = Trace::resume(config.trace_every, run.trace.to_vec());
-        let samples = match (config.collect_from, &run.samples) {
-            (Some(from), Some(Collected { chains, steps, values })) if !steps.is_empty() => {
-                let (every, rows) = (config.collect_every.unwrap_or(1), steps.len() * chains);
+        let samples = match (config.collect, &run.samples) {
+            (Some((from, every)), Some(Collected { chains, steps, values })) if !steps.is_empty() => {
+                let rows = steps.len() * chains;
                 let columns = values.len().checked_div(rows).unwrap_or(0);
                 let theta = Matrix::from_vec(values.to_vec(), rows, columns)
                     .ok_or(steinflow::Error::ForeignState { whose: "the collected samples" })?;

@@ -16,13 +16,8 @@ pub enum Error {
     Output(#[from] steinflow_io::Error),
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    /// A setting that the chosen method or model does not have.
-    #[error("--{option} does not fit {what}: {remedy}")]
-    DoesNotFit { option: &'static str, what: String, remedy: String },
-    #[error("cannot read the config {}: {source}; check --config", path.display())]
-    ConfigUnreadable { path: PathBuf, source: std::io::Error },
-    #[error("the config {} is not right: {message}", path.display())]
-    ConfigWrong { path: PathBuf, message: String },
+    #[error(transparent)]
+    Config(#[from] steinflow_config::Error),
     /// A folder that cannot predict.
     #[error("{} {found}: give the folder of a finished `steinflow sample bnn`", path.display())]
     NotANetworkRun { path: PathBuf, found: String },
@@ -59,12 +54,6 @@ pub enum Error {
          from step {step} with these", run.display(), changes.join("\n  ")
     )]
     Changed { run: PathBuf, step: u64, changes: Vec<String> },
-    /// A search in which no candidate was left.
-    #[error(
-        "all {count} pilot runs diverged, down to the shortest step: start closer to the mode \
-         (--start-mean, --start-sd), standardise the target, or take --precondition rms"
-    )]
-    AllDiverged { count: usize },
     #[error("cannot start {count} threads: {message}")]
     Threads { count: usize, message: String },
     #[error("cannot write to the terminal: {0}")]
@@ -86,10 +75,8 @@ impl Error {
             Self::Model(error) => error.is_usage(),
             Self::Output(error) => error.is_usage(),
             Self::Fetch(error) => error.is_usage(),
-            Self::DoesNotFit { .. }
-            | Self::ConfigUnreadable { .. }
-            | Self::ConfigWrong { .. }
-            | Self::NotANetworkRun { .. }
+            Self::Config(error) => error.is_usage(),
+            Self::NotANetworkRun { .. }
             | Self::NotARun { .. }
             | Self::Live { .. }
             | Self::TooLarge { .. }
@@ -97,7 +84,7 @@ impl Error {
             | Self::NothingToResume { .. }
             | Self::Changed { .. }
             | Self::Threads { .. } => true,
-            Self::AllDiverged { .. } | Self::RunDamaged { .. } | Self::Terminal(_) => false,
+            Self::RunDamaged { .. } | Self::Terminal(_) => false,
         }
     }
 }

@@ -6,7 +6,7 @@ use steinflow_io::plot::{Density, Groups, ParticlePlot, limits_of};
 use steinflow_io::{Column, RunFolder, Values, write_json, write_parquet};
 use steinflow_models::Model;
 
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::error::Result;
 use crate::frames::Frames;
 use crate::grid::log_density_grid;

@@ -11,7 +11,7 @@ use steinflow::{Real, Result};
 use steinflow_io::report::evenly;
 use steinflow_io::{Collected, Column, Values};
 
-use crate::config::Config;
+use steinflow_config::Config;
 
 /// When there would be more, every second is forgotten.
 const MOST_FRAMES: u64 = 100;

@@ -13,7 +13,7 @@ use steinflow_models::{Model, NETWORK};
 use crate::args::OutputArguments;
 use crate::changes::inputs;
 use crate::checkpoints::{Every, Record, Recorder, Writer};
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::diagnose::{self, VerdictRecord};
 use crate::error::{Error, Result};
 use crate::files;
@@ -21,7 +21,6 @@ use crate::live::Live;
 use crate::memory;
 use crate::network::Report;
 use crate::progress::Progress;
-use crate::sample::sampler;
 use crate::signals::Interrupt;
 use crate::summary::Summary;
 
@@ -58,13 +57,13 @@ impl Job<'_> {
     /// Runs it. The folder of the unfinished run is claimed once the request is known to be sound,
     /// and before any work is done.
     pub fn run(self, claim: impl FnOnce() -> Result<Unfinished>) -> Result<ExitCode> {
-        if self.config.is_f32()? { self.run_in::<f32>(claim) } else { self.run_in::<f64>(claim) }
+        if self.config.is_f32 { self.run_in::<f32>(claim) } else { self.run_in::<f64>(claim) }
     }
 
     fn run_in<T: Real>(self, claim: impl FnOnce() -> Result<Unfinished>) -> Result<ExitCode> {
         let config = &self.config;
-        let spec = config.model_spec()?;
-        let fit = (spec.name == NETWORK).then(|| NetworkFit::<T>::new(&spec)).transpose()?;
+        let spec = config.spec().clone();
+        let fit = (spec.name() == NETWORK).then(|| NetworkFit::<T>::new(&spec)).transpose()?;
         let built;
         let model: &dyn Model<T> = if let Some(fit) = &fit {
             &fit.network
@@ -75,7 +74,7 @@ impl Job<'_> {
         memory::check::<T>(config, model.dim(), 0)?;
         // Declared before the sampler, which borrows them.
         let (mut record, unfinished, mut writer);
-        let mut sampler = sampler(config, model)?;
+        let mut sampler = config.sampler(model)?;
         let mut checkpoint = None;
         match &self.start {
             Start::Afresh => record = Record::new(config, model.dim()),
@@ -87,7 +86,7 @@ impl Job<'_> {
             }
         }
         sampler.check()?;
-        let text = config.to_toml()?;
+        let text = config.to_toml();
         let live = match self.output.live {
             Some(port) => {
                 let name = self.out.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -96,7 +95,7 @@ impl Job<'_> {
             None => None,
         };
         if !self.output.quiet {
-            announce_solve(config)?;
+            announce_solve(config);
         }
         // Before there is a folder to see, so that whoever sees it can send a signal.
         let partial = Arc::new(OnceLock::new());
@@ -134,7 +133,8 @@ impl Job<'_> {
             writer.write(&record, outcome.checkpoint.clone());
         }
         drop(live);
-        let network = fit.as_ref().map(|fit| (&spec.network, fit));
+        let network_spec = NetworkSpec::new(&spec)?;
+        let network = fit.as_ref().map(|fit| (&network_spec, fit));
         let result = Found { model, network, outcome: &outcome, record: &record };
         let summary =
             self.publish(folder, &writer, &result).inspect_err(|_| self.say_how_to_go_on())?;
@@ -226,12 +226,11 @@ impl Job<'_> {
 }
 
 /// Says what an N×N solve will take before it starts.
-fn announce_solve(config: &Config) -> Result<()> {
-    let method = config.method()?;
-    let bytes = method.field.solve_memory(&config.parameters(), config.particles);
+fn announce_solve(config: &Config) {
+    let Some((method, parameters)) = config.flow() else { return };
+    let bytes = method.field.solve_memory(parameters, config.particles);
     if bytes > 0 {
         let mebibytes = bytes.div_ceil(1 << 20);
         tell!("{} solves an N×N system at every velocity: {mebibytes} MiB", method.name);
     }
-    Ok(())
 }

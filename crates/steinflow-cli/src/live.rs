@@ -16,7 +16,7 @@ use steinflow::Real;
 use steinflow_io::report::{Page, Points, Run, Summary};
 use steinflow_models::Model;
 
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::error::{Error, Result};
 use crate::report::Backdrop;
 use http::{Resource, Response};
@@ -81,7 +81,7 @@ impl Live {
         let run = Run {
             name,
             summary,
-            config: config.to_toml()?,
+            config: config.to_toml(),
             density: backdrop.density,
             marginals: backdrop.marginals,
             ..Run::default()

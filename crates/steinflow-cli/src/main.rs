@@ -7,11 +7,11 @@ mod args;
 mod catalogues;
 mod changes;
 mod checkpoints;
-mod config;
 mod data;
 mod diagnose;
 mod error;
 mod files;
+mod flags;
 mod frames;
 #[cfg(test)]
 mod fuzz;
@@ -27,10 +27,8 @@ mod reproduce;
 mod resume;
 mod sample;
 mod scores;
-mod settings;
 mod signals;
 mod summary;
-mod tune;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -51,7 +49,6 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command.unwrap_or_default() {
         Command::Sample(arguments) => sample::command(&arguments),
-        Command::Tune(arguments) => tune::command(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Predict(arguments) => predict::command(&arguments),
         Command::Diagnose(arguments) => diagnose::command(&arguments),

@@ -5,8 +5,9 @@ use std::fs;
 use steinflow::Real;
 use steinflow::field::Lawgd;
 use steinflow::method::FieldKind;
+use steinflow::run::NonFinitePolicy;
 
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::error::{Error, Result};
 
 /// State, scaled state, gradient, drift, divergence, displacement, right-hand sides, sums, centred
@@ -19,9 +20,9 @@ const PAUSED_STATES: u64 = 5;
 
 /// Refuses a run that will not fit, beside so many that pause.
 pub fn check<T: Real>(config: &Config, dim: usize, paused: usize) -> Result<()> {
-    let state = state_size::<T>(config, dim)?;
+    let state = state_size::<T>(config, dim);
     let paused = state.saturating_mul(PAUSED_STATES).saturating_mul(paused as u64);
-    let needed = estimate::<T>(config, dim)?.saturating_add(paused);
+    let needed = estimate::<T>(config, dim).saturating_add(paused);
     match available() {
         Some(free) if needed > free => Err(Error::TooLarge { needed, free }),
         _ => Ok(()),
@@ -29,26 +30,25 @@ pub fn check<T: Real>(config: &Config, dim: usize, paused: usize) -> Result<()> 
 }
 
 /// Bytes, about; what the model itself takes is not known here.
-fn estimate<T: Real>(config: &Config, dim: usize) -> Result<u64> {
-    let (method, state) = (config.method()?, state_size::<T>(config, dim)?);
+fn estimate<T: Real>(config: &Config, dim: usize) -> u64 {
+    let state = state_size::<T>(config, dim);
     let (n, dim, size) = (config.particles as u64, dim as u64, size_of::<T>() as u64);
     // θ and score are among what is kept to go back to.
-    let kept = match config.non_finite.as_str() {
-        "freeze" => 2,
-        "shrink" => 4,
-        _ => 0,
+    let kept = match config.policy {
+        NonFinitePolicy::Stop => 0,
+        NonFinitePolicy::Freeze => 2,
+        NonFinitePolicy::Shrink => 4,
     };
     // Another copy while a checkpoint is written.
     let mut bytes = state.saturating_mul(STATES + 2 + 2 * kept);
-    if let Some(from) = config.collect_from {
-        let total = config.phase.iter().fold(0_u64, |sum, phase| sum.saturating_add(phase.steps));
-        let draws = total.saturating_sub(from) / config.collect_every.unwrap_or(1).max(1) + 1;
+    if let Some((from, every)) = config.collect {
+        let draws = config.steps().saturating_sub(from) / every + 1;
         // Collected, and once more as the table that is written.
         let collected = draws.saturating_mul(n.saturating_mul(dim)).saturating_mul(2 * size);
         bytes = bytes.saturating_add(collected);
     }
     let square = n.saturating_mul(n).saturating_mul(8);
-    let parameters = config.parameters();
+    let Some((method, parameters)) = config.flow() else { return bytes };
     let field = match method.field {
         // A kernel matrix, its shifted copy and its factor.
         FieldKind::Product | FieldKind::SposExact => square.saturating_mul(3),
@@ -56,18 +56,17 @@ fn estimate<T: Real>(config: &Config, dim: usize) -> Result<u64> {
             let cells = parameters.cells.unwrap_or(if dim > 1 { 64 } else { 1000 });
             Lawgd::memory(cells, dim as usize).saturating_mul(2)
         }
-        field => field.solve_memory(&parameters, config.particles),
+        field => field.solve_memory(parameters, config.particles),
     };
-    Ok(bytes.saturating_add(field))
+    bytes.saturating_add(field)
 }
 
 /// Bytes of one matrix of the size of the state.
-fn state_size<T: Real>(config: &Config, dim: usize) -> Result<u64> {
-    let method = config.method()?;
-    let blocks = method.build_dynamics::<T>(&config.parameters()).structure(dim).blocks();
+fn state_size<T: Real>(config: &Config, dim: usize) -> u64 {
+    let blocks = config.dynamics::<T>().structure(dim).blocks();
     let numbers =
         (config.particles as u64).saturating_mul(dim as u64).saturating_mul(blocks as u64);
-    Ok(numbers.saturating_mul(size_of::<T>() as u64))
+    numbers.saturating_mul(size_of::<T>() as u64)
 }
 
 /// Bytes that can be had before the system begins to swap or to kill; none where it does not say.

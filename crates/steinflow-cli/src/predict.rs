@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::network::{LEVELS, Predictions, Record, Theta};
 use crate::progress;
 use crate::sample::start_threads;
-use crate::settings::Settings;
+use steinflow_config::Settings;
 
 pub fn command(arguments: &PredictArguments) -> Result<ExitCode> {
     start_threads(arguments.threads)?;
@@ -24,8 +24,8 @@ pub fn command(arguments: &PredictArguments) -> Result<ExitCode> {
     let out = match &arguments.out {
         Some(path) if path.as_os_str() != "-" => Some(WholeFile::create(path, arguments.force)?),
         _ if arguments.json => {
-            let remedy = "standard output would hold both; give --out FILE".to_owned();
-            return Err(Error::DoesNotFit { option: "json", what: "--out -".to_owned(), remedy });
+            let remedy = "standard output would hold both; give --out FILE";
+            return Err(steinflow_config::Error::does_not_fit("json", "--out -", remedy).into());
         }
         _ => None,
     };
@@ -77,7 +77,7 @@ fn read_record(folder: &Path) -> Result<Record> {
     if !config.exists() {
         return not("is not of a run (no `config.toml`)");
     }
-    match Settings::read(&config)?.model {
+    match Settings::read(&config)?.spec.model {
         Some(model) if model == NETWORK => Record::read(folder),
         Some(model) => not(&format!("is a run on `{model}`, which predicts nothing")),
         None => not("does not say what it is a run on"),

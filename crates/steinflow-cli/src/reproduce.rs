@@ -3,7 +3,6 @@
 mod collapse;
 mod jobs;
 mod toy;
-mod tune;
 mod uci;
 mod verdict;
 
@@ -20,7 +19,6 @@ pub fn command(arguments: &ReproduceArguments) -> Result<ExitCode> {
         Experiment::Samples(arguments) => toy::run("samples", &["samples"], arguments)?,
         Experiment::Traces(arguments) => toy::run("traces", &["traces"], arguments)?,
         Experiment::Evolution(arguments) => toy::run("evolution", &["evolution"], arguments)?,
-        Experiment::Tune(arguments) => tune::run(arguments)?,
         Experiment::Uci(arguments) => uci::run(arguments)?,
         Experiment::Verdict(arguments) => verdict::run(arguments)?,
     }

@@ -8,11 +8,11 @@ use toml::Table;
 
 use crate::args::ResumeArguments;
 use crate::changes::{changed_inputs, changes, inputs};
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::error::{Error, Result};
 use crate::job::{CHECKPOINT, Job, Start};
 use crate::sample::start_threads;
-use crate::settings::Settings;
+use steinflow_config::Settings;
 
 pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
     start_threads(arguments.output.threads)?;
@@ -31,13 +31,12 @@ pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
         Some(path) => Settings::read(path)?,
         None => Settings::parse(&run, file.config())?,
     };
-    let mut config = Config::resolve(settings)?;
-    apply(arguments, &mut config)?;
+    let config = resolve(arguments, settings)?;
     let changes = changes_since(file, &config)?;
     if !changes.is_empty() && arguments.branch.is_none() {
         return Err(Error::Changed { run, step: file.step(), changes });
     }
-    let total = config.phase.iter().fold(0_u64, |sum, phase| sum.saturating_add(phase.steps));
+    let total = config.steps();
     if found.has_ended && file.step() == total && arguments.branch.is_none() {
         let found = format!("it is finished after {total} steps; --steps asks for more");
         return Err(Error::NothingToResume { run, found });
@@ -74,8 +73,7 @@ fn begin_again(
         let found = "it had not begun; give its `steinflow sample` again".to_owned();
         return Err(Error::NothingToResume { run, found });
     }
-    let mut config = Config::resolve(Settings::read(&path)?)?;
-    apply(arguments, &mut config)?;
+    let config = resolve(arguments, Settings::read(&path)?)?;
     tell!("there is no checkpoint that can be used: beginning with the first step");
     let output = &arguments.output;
     let start = Start::Afresh;
@@ -85,9 +83,9 @@ fn begin_again(
 
 /// What would make other numbers than the run's own settings and files.
 fn changes_since(file: &CheckpointFile, config: &Config) -> Result<Vec<String>> {
-    let wrong = |message: String| Error::ConfigWrong { path: "config.toml".into(), message };
+    let wrong = |message: String| steinflow_config::Error::Wrong { path: "config.toml".into(), message };
     let table = |text: &str| text.parse::<Table>().map_err(|error| wrong(error.to_string()));
-    let mut changes = changes(&table(file.config())?, &table(&config.to_toml()?)?);
+    let mut changes = changes(&table(file.config())?, &table(&config.to_toml())?);
     changes.extend(changed_inputs(file.inputs(), &inputs(config)));
     Ok(changes)
 }
@@ -149,10 +147,12 @@ fn find(run: &Path, unfinished: &Unfinished) -> Result<Option<Found>> {
     Ok(Some(Found { file, has_ended, config }))
 }
 
-/// Takes over what `resume` may change.
-fn apply(arguments: &ResumeArguments, config: &mut Config) -> Result<()> {
+/// The run, with what `resume` may change.
+fn resolve(arguments: &ResumeArguments, settings: Settings) -> Result<Config> {
+    let config = Config::resolve(settings)?;
+    let mut settings = config.settings().clone();
     if let Some(steps) = arguments.steps
-        && let Some((last, before)) = config.phase.split_last_mut()
+        && let Some((last, before)) = settings.phase.as_mut().and_then(|all| all.split_last_mut())
     {
         let before = before.iter().fold(0_u64, |sum, phase| sum.saturating_add(phase.steps));
         last.steps = steps.checked_sub(before).ok_or_else(|| {
@@ -161,14 +161,9 @@ fn apply(arguments: &ResumeArguments, config: &mut Config) -> Result<()> {
         })?;
     }
     match arguments.budget {
-        Some(0.0) => config.budget = None,
-        Some(budget) if !(budget > 0.0) => {
-            let remedy = "it must be zero, for none, or positive";
-            return Err(steinflow::Error::setting("budget", budget, remedy).into());
-        }
-        Some(budget) => config.budget = Some(budget),
-        None => {}
+        Some(0.0) => settings.budget = None,
+        budget => settings.budget = budget.or(settings.budget),
     }
-    config.tolerance = arguments.tolerance.or(config.tolerance);
-    Ok(())
+    settings.tolerance = arguments.tolerance.or(settings.tolerance);
+    Ok(Config::resolve(settings)?)
 }

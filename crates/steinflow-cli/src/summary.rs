@@ -9,7 +9,7 @@ use steinflow::Real;
 use steinflow::run::{Ended, Outcome, Samples};
 use steinflow_models::Model;
 
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::diagnose::VerdictRecord;
 use crate::error::Result;
 use crate::network::NetworkSummary;

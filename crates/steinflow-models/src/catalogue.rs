@@ -1,14 +1,16 @@
 //! The models by name, and how to build one from options that a command line or a config can give.
 
+use std::any::Any;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use steinflow::Real;
 
 use crate::data::{Table, read_table};
-use crate::network::{NetworkFit, NetworkSpec};
-use crate::regression::{DEFAULT_NOISE_SD, DEFAULT_PRIOR_SD, LinearRegression, LogisticRegression};
+use crate::network::fit;
+use crate::regression::{linear, logistic};
 use crate::toy::{
-    Banana, Crescent, Funnel, Gaussian, GaussianMixture, Isotropic, Ring, TriCrescent,
+    banana, crescent, funnel, gaussian, gaussian_mixture, isotropic, ring, tri_crescent,
 };
 use crate::{Error, Model, Result};
 
@@ -16,16 +18,13 @@ use crate::{Error, Model, Result};
 /// 96 MB.
 const MAX_DIM: usize = 2000;
 
-/// The correlation of neighbours in the `gaussian` of a chosen dimension.
-const NEIGHBOUR_CORRELATION: f64 = 0.8;
-
 /// The name of the Bayesian neural network.
 pub const NETWORK: &str = "bnn";
 
-/// One entry of the [`catalogue()`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One entry of the [`catalogue()`]. It stands in the model's own file.
+#[derive(Clone, Copy, Debug)]
 pub struct ModelInfo {
-    /// What [`ModelSpec::name`] says to get it.
+    /// What [`ModelSpec::model`] says to get it.
     pub name: &'static str,
     /// A few words.
     pub title: &'static str,
@@ -33,142 +32,145 @@ pub struct ModelInfo {
     pub formula: &'static str,
     /// Where it comes from.
     pub reference: &'static str,
-    /// Whether it reads [`ModelSpec::data`].
-    pub needs_data: bool,
-    /// Whether [`ModelSpec::dim`] may be given.
-    pub takes_dim: bool,
+    /// The names of the options of a [`ModelSpec`] that it takes.
+    pub options: &'static [&'static str],
+    pub(crate) single: Build<f32>,
+    pub(crate) double: Build<f64>,
 }
 
-const MODELS: [ModelInfo; 11] = [
-    ModelInfo {
-        name: "gaussian",
-        title: "correlated Gaussian",
-        formula: "N(0, Σ): by default in the plane with standard deviations 1 and 2 and correlation \
-                  0.8; with dim, Σᵢⱼ = 0.8^|i − j|; with dim and condition κ, variances from 1 to 1/κ along cosine waves",
-        reference: "textbook",
-        needs_data: false,
-        takes_dim: true,
-    },
-    ModelInfo {
-        name: "standard-normal",
-        title: "standard normal",
-        formula: "N(0, I), in the plane unless dim says otherwise",
-        reference: "textbook",
-        needs_data: false,
-        takes_dim: true,
-    },
-    ModelInfo {
-        name: "mixture",
-        title: "three Gaussians of unequal weight",
-        formula: "0.5 N((−3, −1), ·) + 0.3 N((3, −2), ·) + 0.2 N((0.5, 4), ·)",
-        reference: "textbook",
-        needs_data: false,
-        takes_dim: false,
-    },
-    ModelInfo {
-        name: "tri-crescent",
-        title: "three crescents stacked in y",
-        formula: "⅓ Σᵢ exp(−x⁴/10 − ½(4(y − zᵢ) − x²)²), z ∈ {−2, 0, 2}",
-        reference: "after Ma, Chen and Fox (2015), arXiv:1506.04696",
-        needs_data: false,
-        takes_dim: false,
-    },
-    ModelInfo {
-        name: "crescent",
-        title: "one crescent",
-        formula: "exp(−x⁴/10 − ½(4(y + 1.2) − x²)²)",
-        reference: "Ma, Chen and Fox (2015), arXiv:1506.04696",
-        needs_data: false,
-        takes_dim: false,
-    },
-    ModelInfo {
-        name: "banana",
-        title: "bent Gaussian",
-        formula: "x ~ N(0, 2²), y + ½(x² − 2²) ~ N(0, 1)",
-        reference: "after Haario, Saksman and Tamminen (1999), Computational Statistics 14",
-        needs_data: false,
-        takes_dim: false,
-    },
-    ModelInfo {
-        name: "funnel",
-        title: "Neal's funnel",
-        formula: "v ~ N(0, 3²), xᵢ | v ~ N(0, eᵛ), i = 1 … dim − 1; dim is 2 by default",
-        reference: "Neal (2003), Annals of Statistics 31",
-        needs_data: false,
-        takes_dim: true,
-    },
-    ModelInfo {
-        name: "ring",
-        title: "ring of radius 2",
-        formula: "exp(−(|θ|² − R²)²/(8R²w²)), R = 2, w = 0.2",
-        reference: "textbook",
-        needs_data: false,
-        takes_dim: false,
-    },
-    ModelInfo {
-        name: "linear-regression",
-        title: "Bayesian linear regression with known noise, posterior known exactly",
-        formula: "y ~ N(Xθ, σ²), θ ~ N(0, s² I), σ = noise-sd, s = prior-sd; X has an intercept; features \
-                  and y are standardised, so coefficients are on the standardised scale",
-        reference: "textbook",
-        needs_data: true,
-        takes_dim: false,
-    },
-    ModelInfo {
-        name: "logistic-regression",
-        title: "Bayesian logistic regression",
-        formula: "P(y = 1) = 1/(1 + exp(−Xθ)), θ ~ N(0, s² I), s = prior-sd; X has an intercept; features \
-                  are standardised, so coefficients are on the standardised scale",
-        reference: "textbook",
-        needs_data: true,
-        takes_dim: false,
-    },
-    ModelInfo {
-        name: NETWORK,
-        title: "Bayesian neural network for regression",
-        formula: "y ~ N(net(x), 1/γ), weights and biases ~ N(0, 1/λ), γ, λ ~ Gamma(1, 0.1) carried as \
-                  logarithms; one hidden layer of 50 ReLU units unless hidden says otherwise; features \
-                  and y are standardised by the training rows",
-        reference: "Hernández-Lobato and Adams (2015), arXiv:1502.05336",
-        needs_data: true,
-        takes_dim: false,
-    },
+type Build<T> = fn(&ModelSpec) -> Result<Box<dyn Model<T>>>;
+
+impl ModelInfo {
+    /// Whether it takes an option.
+    pub fn takes(&self, option: &str) -> bool {
+        self.options.contains(&option)
+    }
+
+    /// The names of the options that it takes, as flags and configs write them.
+    fn own_options(&self) -> String {
+        match self.options {
+            [] => "it takes none".to_owned(),
+            names => format!("it takes {}", names.join(", ").replace('_', "-")),
+        }
+    }
+}
+
+/// A line a model.
+static MODELS: &[ModelInfo] = &[
+    gaussian::ENTRY,
+    isotropic::ENTRY,
+    gaussian_mixture::ENTRY,
+    tri_crescent::ENTRY,
+    crescent::ENTRY,
+    banana::ENTRY,
+    funnel::ENTRY,
+    ring::ENTRY,
+    linear::ENTRY,
+    logistic::ENTRY,
+    fit::ENTRY,
 ];
 
 /// All models that [`build`] knows.
 pub fn catalogue() -> &'static [ModelInfo] {
-    &MODELS
+    MODELS
 }
 
-/// A model by name, with its options; an option that does not fit the model is an error.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ModelSpec {
-    /// A name of the [`catalogue()`].
-    pub name: String,
-    /// Number of coordinates, for models that come in any.
-    pub dim: Option<usize>,
-    /// Largest over smallest variance of the `gaussian` with a chosen dim.
-    pub condition: Option<f64>,
-    /// The CSV file of a regression, or the name of a [data set](crate::data::data_sets).
-    pub data: Option<PathBuf>,
-    /// Where named data sets are looked for first.
-    pub data_dir: Option<PathBuf>,
-    /// The column that a regression predicts; the last one by default.
-    pub target: Option<String>,
-    /// Prior standard deviation of a regression's coefficients; [`DEFAULT_PRIOR_SD`] by default.
-    pub prior_sd: Option<f64>,
-    /// Noise standard deviation of the linear regression, in units of the target's standard
-    /// deviation; [`DEFAULT_NOISE_SD`] by default.
-    pub noise_sd: Option<f64>,
-    /// What a network takes; other models ignore it.
-    pub network: NetworkSpec,
+steinflow::settings! {
+    /// A model by name, with its options; an option that the model does not take is an error.
+    pub struct ModelSpec {
+        "Model" {
+            /// What to sample from: a name of `steinflow models` [default: tri-crescent].
+            model: String as "MODEL",
+            /// Dimension of a model that comes in any.
+            dim: usize as "D",
+            /// Largest over smallest variance of the model gaussian with a chosen dim.
+            condition: f64 as "KAPPA",
+            /// Data of a regression or network: a CSV file (a header row, then numbers; may be gzipped),
+            /// or a name of `steinflow data list` [default for bnn: penguins].
+            data: PathBuf as "FILE",
+            /// Where to look for data sets by name, before $STEINFLOW_DATA and the cache.
+            data_dir: PathBuf as "DIR",
+            /// Column of the CSV file to predict [default: the last].
+            target: String as "COLUMN",
+            /// Prior standard deviation of regression coefficients [default: 2.5].
+            prior_sd: f64 as "SD",
+            /// Noise of linear regression, in standard deviations of the target column [default: 1].
+            noise_sd: f64 as "SD",
+            /// Units of a network's hidden layers, separated by commas [default: 50].
+            hidden: Vec<usize> as "UNITS",
+            /// Activation of a network's hidden layers: relu or tanh [default: relu].
+            activation: String as "NAME",
+            /// Fixes the noise precision γ of a network, in standard units [default: learned].
+            noise_precision: f64 as "GAMMA",
+            /// Rate of the Gamma(1, rate) prior of a network's noise precision γ, in standard units; a
+            /// smaller one lets a network believe in targets with little noise [default: 0.1].
+            noise_rate: f64 as "RATE",
+            /// Fixes the precision λ of a network's weights [default: learned].
+            weight_precision: f64 as "LAMBDA",
+            /// Part of the rows that a network does not train on but is judged by [default: 0.1].
+            test_fraction: f64 as "PART",
+            /// Seed by which those rows are drawn [default: the run's].
+            split_seed: u64 as "SEED",
+            /// Number of a standard split of a named data set, or of a line of the split file, from 0.
+            split: usize as "K",
+            /// File of splits: a line each, the numbers of the test rows from 0, separated by spaces.
+            split_file: PathBuf as "FILE",
+        }
+    }
 }
 
 impl ModelSpec {
+    /// The model of this name, with no option set.
+    pub fn named(name: &str) -> Self {
+        Self { model: Some(name.to_owned()), ..Self::default() }
+    }
+
+    /// The model's name.
+    pub fn name(&self) -> &str {
+        self.model.as_deref().unwrap_or_default()
+    }
+
+    /// Its entry in the catalogue; options that it does not take are refused by name.
+    pub fn info(&self) -> Result<&'static ModelInfo> {
+        let name = self.name();
+        let known = || catalogue().iter().map(|info| info.name);
+        let info = catalogue().iter().find(|info| info.name == name);
+        let info = info.ok_or_else(|| steinflow::Error::unknown("model", name, known()))?;
+        for (option, value) in self.given() {
+            if option.name != "model" && !info.takes(option.name) {
+                return Err(self.not_taken(option.name, value, info.own_options()));
+            }
+        }
+        if let Some(dim) = self.dim
+            && (dim == 0 || dim > MAX_DIM)
+        {
+            let remedy = format!("give a number of coordinates from 1 to {MAX_DIM}");
+            return Err(steinflow::Error::setting("dim", dim, remedy).into());
+        }
+        Ok(info)
+    }
+
+    pub(crate) fn not_taken(
+        &self,
+        option: &str,
+        value: impl Display,
+        remedy: impl Into<String>,
+    ) -> Error {
+        Error::OptionNotTaken {
+            option: option.replace('_', "-"),
+            value: value.to_string(),
+            model: self.name().to_owned(),
+            remedy: remedy.into(),
+        }
+    }
+
     /// The table that `data` means, and the data set's name if it is one.
-    pub(crate) fn table(&self, default: Option<&str>) -> Result<(Table, Option<&'static str>)> {
+    pub(crate) fn read_table(
+        &self,
+        default: Option<&str>,
+    ) -> Result<(Table, Option<&'static str>)> {
         let Some(given) = self.data.as_deref().or(default.map(Path::new)) else {
-            return Err(Error::DataRequired { model: self.name.clone() });
+            return Err(Error::DataRequired { model: self.name().to_owned() });
         };
         read_table(given, self.data_dir.as_deref())
     }
@@ -179,95 +181,17 @@ impl ModelSpec {
 /// ```
 /// use steinflow_models::{ModelSpec, build};
 ///
-/// let spec = ModelSpec { name: "gaussian".into(), dim: Some(5), ..Default::default() };
+/// let spec = ModelSpec { dim: Some(5), ..ModelSpec::named("gaussian") };
 /// assert_eq!(build::<f32>(&spec)?.dim(), 5);
 ///
-/// let misspelt = ModelSpec { name: "gausian".into(), ..Default::default() };
-/// let Err(error) = build::<f64>(&misspelt) else { panic!("no such model") };
+/// let Err(error) = build::<f64>(&ModelSpec::named("gausian")) else { panic!("no such model") };
 /// assert!(error.to_string().contains("did you mean `gaussian`?"));
 /// # Ok::<(), steinflow_models::Error>(())
 /// ```
 pub fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
-    let info = catalogue().iter().find(|info| info.name == spec.name).ok_or_else(|| {
-        steinflow::Error::unknown("model", &spec.name, catalogue().iter().map(|info| info.name))
-    })?;
-    reject_options_not_taken(spec, info)?;
-    Ok(match info.name {
-        "gaussian" => Box::new(match (spec.dim, spec.condition) {
-            (Some(dim), Some(condition)) => Gaussian::ill_conditioned(dim, condition)?,
-            (Some(dim), None) => Gaussian::autoregressive(dim, NEIGHBOUR_CORRELATION)?,
-            (None, _) => Gaussian::correlated(),
-        }),
-        "standard-normal" => Box::new(Isotropic::new(spec.dim.unwrap_or(2))?),
-        "mixture" => Box::new(GaussianMixture::default()),
-        "tri-crescent" => Box::new(TriCrescent),
-        "crescent" => Box::new(Crescent),
-        "banana" => Box::new(Banana::default()),
-        "funnel" => Box::new(spec.dim.map_or_else(|| Ok(Funnel::default()), Funnel::new)?),
-        "ring" => Box::new(Ring::default()),
-        NETWORK => Box::new(NetworkFit::<T>::new(spec)?.network),
-        regression => {
-            let (table, _) = spec.table(None)?;
-            let target = spec.target.as_deref();
-            let prior_sd = spec.prior_sd.unwrap_or(DEFAULT_PRIOR_SD);
-            if regression == "linear-regression" {
-                let noise_sd = spec.noise_sd.unwrap_or(DEFAULT_NOISE_SD);
-                Box::new(LinearRegression::new(&table, target, prior_sd, noise_sd)?)
-            } else {
-                Box::new(LogisticRegression::new(&table, target, prior_sd)?)
-            }
-        }
-    })
-}
-
-fn reject_options_not_taken(spec: &ModelSpec, info: &ModelInfo) -> Result<()> {
-    let not_taken = |option, value: String, remedy: &str| {
-        let remedy = remedy.to_owned();
-        Err(Error::OptionNotTaken { option, value, model: spec.name.clone(), remedy })
-    };
-    if let Some(dim) = spec.dim {
-        if !info.takes_dim {
-            let remedy = if info.needs_data {
-                "its dimension is the number of features and an intercept; leave dim out"
-            } else {
-                "it always has 2 coordinates; leave dim out"
-            };
-            return not_taken("dim", dim.to_string(), remedy);
-        }
-        if dim == 0 || dim > MAX_DIM {
-            let remedy = format!("give a number of coordinates from 1 to {MAX_DIM}");
-            return Err(steinflow::Error::setting("dim", dim, remedy).into());
-        }
-    }
-    if let Some(condition) = spec.condition
-        && (info.name != "gaussian" || spec.dim.is_none())
-    {
-        let remedy = "only `gaussian` with a dim takes it; leave it out";
-        return not_taken("condition", condition.to_string(), remedy);
-    }
-    if !info.needs_data {
-        let remedy = "only regressions read data; leave it out";
-        if let Some(data) = &spec.data {
-            return not_taken("data", data.display().to_string(), remedy);
-        }
-        if let Some(target) = &spec.target {
-            return not_taken("target", format!("`{target}`"), remedy);
-        }
-    }
-    if let Some(prior_sd) = spec.prior_sd {
-        let remedy = match info.name {
-            NETWORK => "the spread of its weights is learned, or set with weight-precision",
-            _ => "it has no prior; leave it out",
-        };
-        if !info.needs_data || info.name == NETWORK {
-            return not_taken("prior-sd", prior_sd.to_string(), remedy);
-        }
-    }
-    match spec.noise_sd {
-        Some(noise_sd) if info.name != "linear-regression" => {
-            let remedy = "only the linear regression has noise; leave it out";
-            not_taken("noise-sd", noise_sd.to_string(), remedy)
-        }
-        _ => Ok(()),
-    }
+    let info = spec.info()?;
+    // T is one of the two.
+    let builders: [&dyn Any; 2] = [&info.single, &info.double];
+    let build = builders.iter().find_map(|build| build.downcast_ref::<Build<T>>());
+    build.expect("a model has a builder for each precision")(spec)
 }

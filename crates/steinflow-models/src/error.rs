@@ -36,7 +36,7 @@ pub enum Error {
     #[error("{option} is {value}, but the model `{model}` takes no {option}: {remedy}")]
     OptionNotTaken {
         /// The option's name.
-        option: &'static str,
+        option: String,
         /// What it was set to.
         value: String,
         /// The model.

@@ -8,7 +8,7 @@
 //! ```
 //! use steinflow_models::{ModelSpec, build};
 //!
-//! let model = build::<f64>(&ModelSpec { name: "tri-crescent".into(), ..Default::default() })?;
+//! let model = build::<f64>(&ModelSpec::named("tri-crescent"))?;
 //! assert_eq!(model.parameter_names(), ["x", "y"]);
 //!
 //! let sample = model.exact_sample(3_000, 1).expect("the tri-crescent has an exact sampler");

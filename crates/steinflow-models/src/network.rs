@@ -9,7 +9,7 @@ mod aligned;
 mod architecture;
 mod block;
 mod few_inputs;
-mod fit;
+pub(crate) mod fit;
 mod pass;
 mod precision;
 mod predict;

@@ -5,8 +5,8 @@
 //! these units s = 2.5, the default, is weakly informative (as in rstanarm).
 
 mod design;
-mod linear;
-mod logistic;
+pub(crate) mod linear;
+pub(crate) mod logistic;
 mod predictor;
 
 pub use design::Design;

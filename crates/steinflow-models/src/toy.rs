@@ -1,13 +1,13 @@
 //! Densities with known answers, in a few dimensions: what a sampler is tried on first.
 
-mod banana;
-mod crescent;
-mod funnel;
-mod gaussian;
-mod gaussian_mixture;
-mod isotropic;
-mod ring;
-mod tri_crescent;
+pub(crate) mod banana;
+pub(crate) mod crescent;
+pub(crate) mod funnel;
+pub(crate) mod gaussian;
+pub(crate) mod gaussian_mixture;
+pub(crate) mod isotropic;
+pub(crate) mod ring;
+pub(crate) mod tri_crescent;
 
 pub use banana::Banana;
 pub use crescent::Crescent;

@@ -12,8 +12,8 @@
 //! | [`integrator`] | Euler, symmetric splitting, Adagrad/RMSprop/Adam, step sizes |
 //! | [`run`] | the loop: builder, observers, stop rules, checkpoints |
 //! | [`method`] | the catalogue of samplers that have a name |
+//! | [`settings`] | named settings: what a flag, a config and a keyword have in common |
 //! | [`diagnostics`] | how far particles are from what they should be |
-//! | [`tune`] | step size and momentum by short pilot runs |
 //! | [`testing`] | laws that any dynamics, kernel or target can be checked with |
 //!
 //! After Shen, Heinonen and Kaski, [De-randomizing MCMC dynamics with the diffusion Stein
@@ -33,10 +33,10 @@ pub mod precondition;
 pub mod random;
 mod real;
 pub mod run;
+pub mod settings;
 mod system;
 pub mod target;
 pub mod testing;
-pub mod tune;
 
 pub use error::{Error, Result};
 pub use matrix::{MatMut, MatRef, Matrix};

@@ -11,9 +11,9 @@ use steinflow_io::{Column, Values, is_finished_run, read_parquet};
 use steinflow_models::network::NetworkFit;
 use steinflow_models::{Model, NETWORK};
 
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::error::{Error, Result};
-use crate::settings::Settings;
+use steinflow_config::Settings;
 
 /// What a run has left, in double precision.
 pub struct PastRun {
@@ -35,14 +35,14 @@ impl PastRun {
             return Err(Error::NotARun { path: folder.to_owned(), found: found.to_owned() });
         }
         let config = Config::resolve(Settings::read(&folder.join("config.toml"))?)?;
-        let spec = config.model_spec()?;
-        let model: Box<dyn Model<f64>> = if spec.name == NETWORK {
+        let spec = config.spec().clone();
+        let model: Box<dyn Model<f64>> = if spec.name() == NETWORK {
             Box::new(NetworkFit::<f64>::new(&spec)?.network)
         } else {
             steinflow_models::build::<f64>(&spec)?
         };
         let names = model.parameter_names();
-        let dynamics = config.method()?.build_dynamics::<f64>(&config.parameters());
+        let dynamics = config.dynamics::<f64>();
         let structure = dynamics.structure(model.dim());
         let particles = Columns::read(folder, "particles.parquet")?;
         let own: Vec<String> = structure

@@ -5,12 +5,11 @@ use std::io::Write;
 use serde::Serialize;
 use steinflow::diagnostics::{Course, Diagnosis, Judged};
 use steinflow::dynamics::Structure;
-use steinflow::method::FieldKind;
 use steinflow::run::Samples;
 use steinflow::{Matrix, Real};
 use steinflow_models::{Model, NETWORK};
 
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::error::Result;
 use crate::summary::{short, table};
 
@@ -29,13 +28,12 @@ pub fn judge<T: Real>(
     course: &Course,
     draws: Option<&Samples<T>>,
 ) -> Result<Diagnosis> {
-    let field = config.method()?.field;
     let judged = Judged {
         target: &model,
         state,
         structure,
-        is_interacting: field.has_kernel() || field == FieldKind::Lawgd,
-        is_random: field.is_random(),
+        is_interacting: config.is_interacting(),
+        is_random: config.is_random(),
         course,
         draws: draws.filter(|draws| !draws.steps().is_empty()),
         search_modes: config.model != NETWORK

@@ -9,7 +9,7 @@ use steinflow::{Real, Result};
 use steinflow_io::report::{Frames, Moment, Points, Run, Trace, evenly};
 
 use super::Shared;
-use crate::config::Config;
+use steinflow_config::Config;
 
 /// Between two looks at the particles.
 const PAUSE: Duration = Duration::from_millis(100);

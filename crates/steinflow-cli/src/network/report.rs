@@ -11,7 +11,7 @@ use steinflow_models::Describe as _;
 use steinflow_models::network::{NetworkFit, NetworkSpec, Precision, TestRows};
 
 use super::{LEVELS, Predictions, Record, thinned};
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::error::Result;
 use crate::progress;
 use crate::scores::Scores;

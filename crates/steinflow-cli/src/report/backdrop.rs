@@ -6,10 +6,10 @@ use steinflow_io::plot::limits_of;
 use steinflow_io::report::{Grid, Line, Points};
 use steinflow_models::{Model, NETWORK};
 
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::error::Result;
 use crate::grid::log_density_grid;
-use crate::settings::Settings;
+use steinflow_config::Settings;
 
 /// Places along a side of the surface.
 const SIDE: usize = 120;
@@ -30,11 +30,11 @@ impl Backdrop {
     /// The target of a run's settings, around its particles.
     pub fn of(settings: Settings, points: &Points) -> Result<Self> {
         // Nobody asks for the density of a weight.
-        if settings.model.as_deref() == Some(NETWORK) {
+        if settings.spec.name() == NETWORK {
             return Ok(Self::default());
         }
         let config = Config::resolve(settings)?;
-        let model = steinflow_models::build::<f64>(&config.model_spec()?)?;
+        let model = steinflow_models::build::<f64>(config.spec())?;
         Self::new(&*model, points)
     }
 

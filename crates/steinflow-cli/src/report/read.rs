@@ -11,7 +11,7 @@ use steinflow_io::{Column, Values, read_parquet};
 
 use super::Backdrop;
 use crate::error::{Error, Result};
-use crate::settings::Settings;
+use steinflow_config::Settings;
 
 /// More particles than this are thinned.
 const MOST_POINTS: usize = 2000;

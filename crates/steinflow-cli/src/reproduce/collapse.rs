@@ -9,10 +9,9 @@ use steinflow_io::RunFolder;
 
 use super::jobs;
 use crate::args::CommonArguments;
-use crate::config::Config;
-use crate::error::{Error, Result};
-use crate::sample::sampler;
-use crate::settings::Settings;
+use steinflow_config::{Config, Settings};
+use crate::error::Result;
+use steinflow_models::ModelSpec;
 
 /// The settings that ship with the command.
 const SETTINGS: &str = include_str!("../../../../experiments/collapse/settings.toml");
@@ -49,7 +48,7 @@ struct Cell {
 }
 
 pub fn run(arguments: &CommonArguments) -> Result<()> {
-    let mut plan: Plan = toml::from_str(SETTINGS).map_err(|error| Error::ConfigWrong {
+    let mut plan: Plan = toml::from_str(SETTINGS).map_err(|error| steinflow_config::Error::Wrong {
         path: "experiments/collapse/settings.toml".into(),
         message: error.to_string(),
     })?;
@@ -109,18 +108,17 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
 /// The mean over coordinates of the variance: of the collected samples, or of the last particles.
 fn variance(row: &Row, dim: usize, seed: u64, particles: usize) -> Result<f64> {
     let settings = Settings {
-        model: Some("standard-normal".to_owned()),
-        dim: Some(dim),
+        spec: ModelSpec { dim: Some(dim), ..ModelSpec::named("standard-normal") },
         seed: Some(seed),
         particles: Some(particles),
-        start_mean: vec![0.0],
+        start_mean: Some(vec![0.0]),
         start_sd: Some(1.0),
         ..row.settings.clone()
     };
     let config = Config::resolve(settings)?;
-    let model = steinflow_models::build::<f64>(&config.model_spec()?)?;
+    let model = steinflow_models::build::<f64>(config.spec())?;
     let mut samples = config.samples::<f64>();
-    let mut sampler = sampler(&config, &*model)?;
+    let mut sampler = config.sampler(&*model)?;
     if let Some(samples) = &mut samples {
         sampler = sampler.observe(samples.observer());
     }

@@ -21,8 +21,8 @@ use steinflow_io::plot::Figure;
 use steinflow_models::{Describe as _, Parts, toy::TriCrescent};
 
 use crate::args::ToyArguments;
-use crate::error::{Error, Result};
-use crate::settings::Settings;
+use crate::error::Result;
+use steinflow_config::Settings;
 use backdrop::Backdrop;
 
 const METHODS: &str = include_str!("../../../../experiments/toy/methods.toml");
@@ -131,10 +131,11 @@ pub fn run(name: &str, figures: &[&str], arguments: &ToyArguments) -> Result<()>
 
 /// Reads settings that ship with the command.
 fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T> {
-    toml::from_str(text).map_err(|error| Error::ConfigWrong {
+    let wrong = |error: toml::de::Error| steinflow_config::Error::Wrong {
         path: format!("experiments/toy/{name}").into(),
         message: error.to_string(),
-    })
+    };
+    Ok(toml::from_str(text).map_err(wrong)?)
 }
 
 /// A figure as PNG, for people, and as SVG, for print.

@@ -1,6 +1,7 @@
 //! Bayesian neural networks on the UCI regression sets: the paper's tables, with its numbers beside ours.
 
 mod figure;
+mod halving;
 mod job;
 mod plan;
 mod published;

@@ -13,11 +13,10 @@ use steinflow_models::Model;
 
 use super::jobs;
 use crate::args::CommonArguments;
-use crate::config::Config;
+use steinflow_config::{Config, Settings};
 use crate::diagnose::judge;
-use crate::error::{Error, Result};
-use crate::sample::sampler;
-use crate::settings::Settings;
+use crate::error::Result;
+use steinflow_models::ModelSpec;
 
 /// The settings that ship with the command.
 const SETTINGS: &str = include_str!("../../../../experiments/verdict/settings.toml");
@@ -102,7 +101,7 @@ struct Case {
 }
 
 pub fn run(arguments: &CommonArguments) -> Result<()> {
-    let mut plan: Plan = toml::from_str(SETTINGS).map_err(|error| Error::ConfigWrong {
+    let mut plan: Plan = toml::from_str(SETTINGS).map_err(|error| steinflow_config::Error::Wrong {
         path: "experiments/verdict/settings.toml".into(),
         message: error.to_string(),
     })?;
@@ -174,22 +173,23 @@ fn find_systematic_errors(cases: &mut [Result<Case, String>]) {
 
 fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
     let settings = Settings {
-        model: Some(target.model.clone()),
-        dim: target.dim,
+        spec: ModelSpec { dim: target.dim, ..ModelSpec::named(&target.model) },
         seed: Some(seed),
         particles: Some(plan.particles),
         ..row.settings.clone()
     };
     let mut config = Config::resolve(settings)?;
     if let Some(factor) = row.step_factor {
-        for phase in &mut config.phase {
+        let mut phases = config.phases.clone();
+        for phase in &mut phases {
             let step: f64 = phase.step_size.parse().map_err(|_| {
                 LibraryError::setting("step-size", &phase.step_size, "a factor needs a number")
             })?;
             phase.step_size = (step * factor).to_string();
         }
+        config = Config::resolve(Settings { phase: Some(phases), ..config.settings().clone() })?;
     }
-    let model = steinflow_models::build::<f64>(&config.model_spec()?)?;
+    let model = steinflow_models::build::<f64>(config.spec())?;
     let exact = |count: usize, seed: u64| {
         model.exact_sample(count, seed).ok_or_else(|| {
             LibraryError::setting("target", &target.model, "its exact draws must be known")
@@ -204,7 +204,7 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
     } else {
         let mut samples = config.samples::<f64>();
         let mut trace = Trace::new(config.trace_every);
-        let mut sampler = sampler(&config, &*model)?.observe(trace.observer());
+        let mut sampler = config.sampler(&*model)?.observe(trace.observer());
         if let Some(samples) = &mut samples {
             sampler = sampler.observe(samples.observer());
         }

@@ -19,6 +19,17 @@ pub enum Activation {
     Tanh,
 }
 
+impl Activation {
+    /// Reads a name: `relu` or `tanh`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "relu" => Ok(Self::Relu),
+            "tanh" => Ok(Self::Tanh),
+            other => Err(Error::unknown("activation", other, ["relu", "tanh"]).into()),
+        }
+    }
+}
+
 /// Hidden layers and their activation; the input is as wide as the data, the output is one number.
 ///
 /// ```

@@ -2,11 +2,41 @@
 
 use std::path::PathBuf;
 
-use steinflow::Real;
+use steinflow::{Error as LibraryError, Real};
 
-use super::{Architecture, Bnn, Precisions};
+use super::{Activation, Architecture, Bnn, Precision, Precisions};
 use crate::data::{RegressionData, Split, find};
-use crate::{ModelSpec, Result};
+use crate::{Model, ModelInfo, ModelSpec, NETWORK, Result};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: NETWORK,
+    title: "Bayesian neural network for regression",
+    formula: "y ~ N(net(x), 1/γ), weights and biases ~ N(0, 1/λ), γ, λ ~ Gamma(1, 0.1) carried as \
+              logarithms; one hidden layer of 50 ReLU units unless hidden says otherwise; features \
+              and y are standardised by the training rows",
+    reference: "Hernández-Lobato and Adams (2015), arXiv:1502.05336",
+    options: &[
+        "data",
+        "data_dir",
+        "target",
+        "hidden",
+        "activation",
+        "noise_precision",
+        "noise_rate",
+        "weight_precision",
+        "test_fraction",
+        "split_seed",
+        "split",
+        "split_file",
+    ],
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    Ok(Box::new(NetworkFit::<T>::new(spec)?.network))
+}
 
 /// The data set that a network is fitted to when none is named.
 pub const DEFAULT_DATA: &str = "penguins";
@@ -46,6 +76,51 @@ pub struct NetworkSpec {
     pub test_rows: TestRows,
 }
 
+impl NetworkSpec {
+    /// What the options mean.
+    pub fn new(spec: &ModelSpec) -> Result<Self> {
+        let clash = |option, rival: &str, remedy: &str| {
+            Err(LibraryError::setting(option, format!("given with {rival}"), remedy).into())
+        };
+        let precision =
+            |fixed: Option<f64>| fixed.map_or_else(Precision::default, Precision::Fixed);
+        let noise = match (spec.noise_precision, spec.noise_rate) {
+            (Some(_), Some(_)) => {
+                let remedy = "a precision that is fixed has no prior; drop one";
+                return clash("noise-rate", "noise-precision", remedy);
+            }
+            (None, Some(rate)) => Precision::Learned { shape: 1.0, rate },
+            (fixed, None) => precision(fixed),
+        };
+        let test_rows = match (spec.test_fraction, &spec.split_file, spec.split) {
+            // Nothing to hold back is no error here.
+            (None | Some(0.0), None, None) => TestRows::None,
+            (None, None, Some(index)) => TestRows::Standard(index),
+            (None, Some(path), index) => {
+                TestRows::File { path: path.clone(), index: index.unwrap_or(0) }
+            }
+            (Some(fraction), None, None) => {
+                TestRows::Fraction { fraction, seed: spec.split_seed.unwrap_or(0) }
+            }
+            (Some(_), ..) => {
+                let remedy = "both say which rows are held back; drop one";
+                return clash("test-fraction", "split or split-file", remedy);
+            }
+        };
+        let default = Architecture::default();
+        let activation = match spec.activation.as_deref() {
+            None => default.activation,
+            Some(name) => Activation::parse(name)?,
+        };
+        let hidden = spec.hidden.clone().unwrap_or(default.hidden);
+        Ok(Self {
+            architecture: Architecture { hidden, activation },
+            precisions: Precisions { noise, weights: precision(spec.weight_precision) },
+            test_rows,
+        })
+    }
+}
+
 /// A network with its data.
 #[derive(Clone, Debug)]
 pub struct NetworkFit<T> {
@@ -58,52 +133,30 @@ pub struct NetworkFit<T> {
 impl<T: Real> NetworkFit<T> {
     /// Reads the data of `spec` and builds its network.
     pub fn new(spec: &ModelSpec) -> Result<Self> {
-        Self::on(spec, regression_data(spec, None)?)
-    }
-
-    /// As [`NetworkFit::new`], for choosing settings: of the rows that train, a random `fraction` takes
-    /// the place of the test rows, which are in neither.
-    pub fn for_validation(spec: &ModelSpec, fraction: f64, seed: u64) -> Result<Self> {
-        Self::on(spec, regression_data(spec, Some((fraction, seed)))?)
-    }
-
-    fn on(spec: &ModelSpec, data: RegressionData) -> Result<Self> {
-        let NetworkSpec { architecture, precisions, .. } = &spec.network;
+        let network = NetworkSpec::new(spec)?;
+        let data = regression_data(spec, network.test_rows)?;
         let (inputs, targets) = (data.train_inputs(), data.train_targets());
-        let network = Bnn::new(architecture, inputs, targets, *precisions)?;
+        let network = Bnn::new(&network.architecture, inputs, targets, network.precisions)?;
         Ok(Self { data, network })
     }
 }
 
-/// The data of `spec`; with `validation`, without its test rows and with this part of the others, drawn
-/// by a seed, in their place.
-fn regression_data(spec: &ModelSpec, validation: Option<(f64, u64)>) -> Result<RegressionData> {
-    let (table, named) = spec.table(Some(DEFAULT_DATA))?;
+fn regression_data(spec: &ModelSpec, held_back: TestRows) -> Result<RegressionData> {
+    let (table, named) = spec.read_table(Some(DEFAULT_DATA))?;
     let rows = table.values().rows();
     let target = spec.target.as_deref();
-    let split = match &spec.network.test_rows {
-        TestRows::None => {
-            return match validation {
-                None => RegressionData::train_only(&table, target),
-                Some((fraction, seed)) => {
-                    RegressionData::new(&table, target, &Split::random(rows, fraction, seed)?)
-                }
-            };
-        }
-        TestRows::Fraction { fraction, seed } => Split::random(rows, *fraction, *seed)?,
-        TestRows::File { path, index } => Split::from_file(path, rows, *index)?,
+    let split = match held_back {
+        TestRows::None => return RegressionData::train_only(&table, target),
+        TestRows::Fraction { fraction, seed } => Split::random(rows, fraction, seed)?,
+        TestRows::File { path, index } => Split::from_file(&path, rows, index)?,
         TestRows::Standard(index) => {
             let Some(name) = named else {
                 let remedy = "a file has no standard splits: give --split-file, --test-fraction, or \
                               a data set by name";
-                return Err(steinflow::Error::setting("split", index, remedy).into());
+                return Err(LibraryError::setting("split", index, remedy).into());
             };
-            find(name, spec.data_dir.as_deref())?.split(*index)?
+            find(name, spec.data_dir.as_deref())?.split(index)?
         }
-    };
-    let split = match validation {
-        None => split,
-        Some((fraction, seed)) => split.hold_out(fraction, seed)?,
     };
     RegressionData::new(&table, target, &split)
 }

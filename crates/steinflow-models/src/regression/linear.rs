@@ -5,12 +5,31 @@ use steinflow::engine::Gemm;
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use super::predictor::Predictor;
-use super::{Design, START_SD};
+use super::{DEFAULT_NOISE_SD, DEFAULT_PRIOR_SD, Design, START_SD};
 use crate::checks::require_scale;
 use crate::cholesky::Cholesky;
 use crate::data::{Scaling, Table};
 use crate::toy::Gaussian;
-use crate::{Describe, Moments, Result, Start};
+use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Result, Start};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "linear-regression",
+    title: "Bayesian linear regression with known noise, posterior known exactly",
+    formula: "y ~ N(Xθ, σ²), θ ~ N(0, s² I), σ = noise-sd, s = prior-sd; X has an intercept; features \
+              and y are standardised, so coefficients are on the standardised scale",
+    reference: "textbook",
+    options: &["data", "data_dir", "target", "prior_sd", "noise_sd"],
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    let noise_sd = spec.noise_sd.unwrap_or(DEFAULT_NOISE_SD);
+    let prior_sd = spec.prior_sd.unwrap_or(DEFAULT_PRIOR_SD);
+    let (table, _) = spec.read_table(None)?;
+    Ok(Box::new(LinearRegression::new(&table, spec.target.as_deref(), prior_sd, noise_sd)?))
+}
 
 /// The posterior of the coefficients of a linear regression, with its exact answer.
 ///

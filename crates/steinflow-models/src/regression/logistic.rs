@@ -4,10 +4,28 @@ use pulp::{Arch, Simd, WithSimd};
 use steinflow::{LogDensity, MatMut, MatRef, Minibatch, Real};
 
 use super::predictor::Predictor;
-use super::{Design, START_SD};
+use super::{DEFAULT_PRIOR_SD, Design, START_SD};
 use crate::checks::require_scale;
 use crate::data::{Table, TableError};
-use crate::{Describe, Result, Start};
+use crate::{Describe, Model, ModelInfo, ModelSpec, Result, Start};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "logistic-regression",
+    title: "Bayesian logistic regression",
+    formula: "P(y = 1) = 1/(1 + exp(−Xθ)), θ ~ N(0, s² I), s = prior-sd; X has an intercept; features \
+              are standardised, so coefficients are on the standardised scale",
+    reference: "textbook",
+    options: &["data", "data_dir", "target", "prior_sd"],
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    let prior_sd = spec.prior_sd.unwrap_or(DEFAULT_PRIOR_SD);
+    let (table, _) = spec.read_table(None)?;
+    Ok(Box::new(LogisticRegression::new(&table, spec.target.as_deref(), prior_sd)?))
+}
 
 /// The posterior of the coefficients of a logistic regression. It has no closed form.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,22 @@ use steinflow::{Matrix, Real};
 
 use super::{OneParticle, plane_names, sample_rows, standard_normal};
 use crate::checks::require_scale;
-use crate::{Describe, Moments, Result, Start};
+use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Result, Start};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "banana",
+    title: "bent Gaussian",
+    formula: "x ~ N(0, 2²), y + ½(x² − 2²) ~ N(0, 1)",
+    reference: "after Haario, Saksman and Tamminen (1999), Computational Statistics 14",
+    options: &[],
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(_: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    Ok(Box::new(Banana::default()))
+}
 
 /// x ~ N(0, σ²) and y + b(x² − σ²) ~ N(0, 1): bending keeps volumes, so the normalising constant is
 /// the Gaussian's, and the mean stays at 0.

@@ -6,7 +6,22 @@ use rand_distr::{Distribution, Gamma, StandardUniform};
 use steinflow::{Matrix, Real};
 
 use super::{OneParticle, plane_names, sample_rows, standard_normal};
-use crate::{Describe, Moments, Start};
+use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Result, Start};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "crescent",
+    title: "one crescent",
+    formula: "exp(−x⁴/10 − ½(4(y + 1.2) − x²)²)",
+    reference: "Ma, Chen and Fox (2015), arXiv:1506.04696",
+    options: &[],
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(_: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    Ok(Box::new(Crescent))
+}
 
 /// E x² = √10 Γ(3/4)/Γ(1/4) where x⁴/10 ~ Gamma(1/4, 1).
 pub(super) const MEAN_X_SQUARED: f64 = 1.068_815_443_662_356_3;

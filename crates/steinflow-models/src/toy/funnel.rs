@@ -4,7 +4,22 @@
 use steinflow::{Matrix, Real};
 
 use super::{OneParticle, sample_rows, standard_normal};
-use crate::{Describe, Moments, Result, Start};
+use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Result, Start};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "funnel",
+    title: "Neal's funnel",
+    formula: "v ~ N(0, 3²), xᵢ | v ~ N(0, eᵛ), i = 1 … dim − 1; dim is 2 by default",
+    reference: "Neal (2003), Annals of Statistics 31",
+    options: &["dim"],
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    Ok(Box::new(spec.dim.map_or_else(|| Ok(Funnel::default()), Funnel::new)?))
+}
 
 /// The standard deviation of v.
 const SD_OF_V: f64 = 3.0;

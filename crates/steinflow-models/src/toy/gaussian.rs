@@ -7,7 +7,34 @@ use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 use super::{plane_names, sample_rows, standard_normal};
 use crate::checks::require_shapes;
 use crate::cholesky::Cholesky;
-use crate::{Describe, Moments, Result, Start};
+use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Result, Start};
+
+/// The correlation of neighbours in a chosen dimension.
+const NEIGHBOUR_CORRELATION: f64 = 0.8;
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "gaussian",
+    title: "correlated Gaussian",
+    formula: "N(0, Σ): by default in the plane with standard deviations 1 and 2 and correlation \
+              0.8; with dim, Σᵢⱼ = 0.8^|i − j|; with dim and condition κ, variances from 1 to 1/κ along cosine waves",
+    reference: "textbook",
+    options: &["dim", "condition"],
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    Ok(Box::new(match (spec.dim, spec.condition) {
+        (Some(dim), Some(condition)) => Gaussian::ill_conditioned(dim, condition)?,
+        (Some(dim), None) => Gaussian::autoregressive(dim, NEIGHBOUR_CORRELATION)?,
+        (None, Some(condition)) => {
+            let remedy = "it needs a dim; give one, or leave it out";
+            return Err(spec.not_taken("condition", condition, remedy));
+        }
+        (None, None) => Gaussian::correlated(),
+    }))
+}
 
 /// A Gaussian with any covariance, in any dimension.
 ///

@@ -9,7 +9,22 @@ use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 use super::gaussian::Rounded;
 use super::{Gaussian, plane_names, sample_rows};
 use crate::checks::{require_scale, require_shapes};
-use crate::{Describe, Moments, Parts, Result, Start};
+use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Parts, Result, Start};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "mixture",
+    title: "three Gaussians of unequal weight",
+    formula: "0.5 N((−3, −1), ·) + 0.3 N((3, −2), ·) + 0.2 N((0.5, 4), ·)",
+    reference: "textbook",
+    options: &[],
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(_: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    Ok(Box::new(GaussianMixture::default()))
+}
 
 /// Several Gaussians with weights. Parts are the components; a point belongs to the one that most
 /// probably made it, and the shares are the weights, which is exact up to the components' overlap

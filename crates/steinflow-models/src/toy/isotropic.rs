@@ -3,7 +3,22 @@
 use steinflow::{Matrix, Real};
 
 use super::{OneParticle, plane_names, sample_rows, standard_normal};
-use crate::{Describe, Moments, Result, Start};
+use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Result, Start};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "standard-normal",
+    title: "standard normal",
+    formula: "N(0, I), in the plane unless dim says otherwise",
+    reference: "textbook",
+    options: &["dim"],
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    Ok(Box::new(Isotropic::new(spec.dim.unwrap_or(2))?))
+}
 
 /// N(0, I) in any dimension: where a method's own bias is plain to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,22 @@ use steinflow::{Matrix, Real};
 
 use super::{OneParticle, plane_names, sample_rows, standard_normal};
 use crate::checks::require_scale;
-use crate::{Describe, Moments, Result, Start};
+use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Result, Start};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "ring",
+    title: "ring of radius 2",
+    formula: "exp(−(|θ|² − R²)²/(8R²w²)), R = 2, w = 0.2",
+    reference: "textbook",
+    options: &[],
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(_: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    Ok(Box::new(Ring::default()))
+}
 
 /// A closed curve of constant density: particles must spread along it.
 #[derive(Clone, Copy, Debug, PartialEq)]

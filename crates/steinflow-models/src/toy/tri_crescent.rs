@@ -6,7 +6,22 @@ use steinflow::{Matrix, Real};
 
 use super::crescent::{self, MEAN_X_SQUARED};
 use super::{OneParticle, plane_names, sample_rows};
-use crate::{Describe, Moments, Parts, Start};
+use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Parts, Result, Start};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "tri-crescent",
+    title: "three crescents stacked in y",
+    formula: "⅓ Σᵢ exp(−x⁴/10 − ½(4(y − zᵢ) − x²)²), z ∈ {−2, 0, 2}",
+    reference: "after Ma, Chen and Fox (2015), arXiv:1506.04696",
+    options: &[],
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(_: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    Ok(Box::new(TriCrescent))
+}
 
 /// Where the ridges 4(y − zᵢ) = x² cross the y axis.
 const RIDGES: [f64; 3] = [-2.0, 0.0, 2.0];

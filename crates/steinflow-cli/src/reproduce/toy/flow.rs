@@ -5,11 +5,10 @@ use std::ops::ControlFlow;
 use steinflow::Matrix;
 use steinflow::run::Snapshot;
 
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::error::Result;
 use crate::progress::Progress;
-use crate::sample::sampler;
-use crate::settings::Settings;
+use steinflow_config::Settings;
 
 /// z = (θ, r, …) of all particles after every step; entry 0 is the start.
 pub struct Flow {
@@ -21,7 +20,7 @@ impl Flow {
     /// Runs the settings, with a progress bar called `name`.
     pub fn record(name: &str, settings: Settings) -> Result<Self> {
         let config = Config::resolve(settings)?;
-        let model = steinflow_models::build::<f64>(&config.model_spec()?)?;
+        let model = steinflow_models::build::<f64>(config.spec())?;
         let (mut states, mut times) = (Vec::new(), Vec::new());
         let keep = |at: &Snapshot<'_, f64>| {
             states
@@ -29,7 +28,7 @@ impl Flow {
             times.push(at.time);
             steinflow::Result::Ok(ControlFlow::Continue(()))
         };
-        sampler(&config, &*model)?.observe(Progress::new(name)).observe(keep).run()?;
+        config.sampler(&*model)?.observe(Progress::new(name)).observe(keep).run()?;
         Ok(Self { states, times })
     }
 

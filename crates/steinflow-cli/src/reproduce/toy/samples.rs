@@ -12,9 +12,8 @@ use super::csv::{Csv, number};
 use super::judge::{Judge, Reference, Verdict};
 use super::tally;
 use super::{Row, Section, Toy, page, parse, write_figure};
-use crate::config::Config;
+use steinflow_config::Config;
 use crate::error::Result;
-use crate::sample::sampler;
 
 const SETTINGS: &str = include_str!("../../../../../experiments/toy/samples.toml");
 const EXACT: &str = "exact samples";
@@ -93,8 +92,8 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
 
 fn run(toy: &Toy, judge: &Judge<'_>, row: &Row, seed: u64) -> Result<(Matrix<f64>, Verdict)> {
     let config = Config::resolve(toy.settings(row, seed))?;
-    let model = steinflow_models::build::<f64>(&config.model_spec()?)?;
-    let theta = sampler(&config, &*model)?.run()?.theta();
+    let model = steinflow_models::build::<f64>(config.spec())?;
+    let theta = config.sampler(&*model)?.run()?.theta();
     let verdict = judge.of(theta.as_ref())?;
     Ok((theta, verdict))
 }

@@ -11,7 +11,7 @@ use super::csv::{Csv, number};
 use super::flow::Flow;
 use super::{Section, Toy, parse, write_figure};
 use crate::error::Result;
-use crate::settings::Settings;
+use steinflow_config::Settings;
 
 const SETTINGS: &str = include_str!("../../../../../experiments/toy/table1.toml");
 /// Of paths and of momenta: far apart for every kind of colour vision.

@@ -5,20 +5,18 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use steinflow::method::Method;
+use steinflow::method::{Method, Parameter, Value};
 use steinflow::run::{Observer, Snapshot};
-use steinflow::tune::{Rung, successive_halving};
 use steinflow::{Matrix, Real};
-use steinflow_models::NETWORK;
+use steinflow_models::{ModelSpec, NETWORK};
 use steinflow_models::data::{Located, RegressionData, Split, Table};
 use steinflow_models::network::{Bnn, NetworkFit, NetworkSpec};
 
-use super::plan::{self, DataSetPlan, Plan, Run};
-use crate::config::{self, Config};
+use super::halving::{Rung, rank};
+use super::plan::{DataSetPlan, Plan, Run};
+use steinflow_config::{Config, Facts, Settings};
 use crate::error::{Error, Result};
-use crate::sample::sampler;
 use crate::scores::Scores;
-use crate::settings::{PhaseSettings, Settings};
 
 /// Points of a trace of the test log-likelihood.
 const TRACE_POINTS: u64 = 20;
@@ -132,27 +130,21 @@ impl Job<'_> {
         let inner = split.hold_out(search.validation_fraction, self.split as u64)?;
         let settings = self.settings(Choice::default(), None);
         let fit = Fit::<T>::new(&self.source.table, &inner, &settings)?;
-        let mut rungs: Vec<Rung> = search.rungs.iter().map(plan::Rung::rung).collect();
-        rungs.push(Rung { steps: self.steps(), keep: 0 });
+        let rungs = [&search.rungs[..], &[Rung { steps: self.steps(), keep: 0 }]].concat();
         // Schedules stretch with the length of a run, so that a longer one starts afresh.
-        let advance = |candidate, _, steps| -> Result<Option<f64>> {
+        let score = |candidate: usize, steps| {
             let judge = || -> Result<f64> {
                 let settings = self.settings(candidates[candidate], Some(steps));
                 Ok(fit.scores(&fit.particles(settings, None)?.0)?.log_likelihood)
             };
             // A setting that runs away has lost.
-            Ok(judge().ok())
+            judge().ok()
         };
         let eta = |candidate: usize| {
             candidates.iter().position(|other| other.eta == candidates[candidate].eta).unwrap_or(0)
         };
-        let judge = |runs: &[(usize, f64)]| Ok(runs.iter().map(|(_, value)| -value).collect());
-        let found = successive_halving(candidates.len(), &rungs, eta, advance, judge)?;
-        let value = |candidate| {
-            let trial = found.last_trial(candidate)?;
-            (trial.rung + 1 == rungs.len()).then_some(-trial.score?)
-        };
-        Ok(found.ranking.iter().map(|&i| (candidates[i], value(i))).collect())
+        let ranking = rank(candidates.len(), &rungs, eta, score);
+        Ok(ranking.into_iter().map(|(i, score)| (candidates[i], score)).collect())
     }
 
     /// All points of the grid that the method searches.
@@ -176,7 +168,7 @@ impl Job<'_> {
 
     /// Iterations of a full run.
     fn steps(&self) -> u64 {
-        let phases: u64 = self.run.settings.phase.iter().map(|phase| phase.steps).sum();
+        let phases: u64 = self.run.settings.phase.iter().flatten().map(|phase| phase.steps).sum();
         match (phases, self.source.steps.or(self.plan.common.steps)) {
             (0, steps) => steps.unwrap_or(5000),
             // Phases are stretched in proportion where a data set has more iterations.
@@ -196,22 +188,20 @@ impl Job<'_> {
         if method.is_some_and(|method| !method.field.has_kernel()) {
             (common.kernel, common.kernel_on, common.bandwidth) = (None, None, None);
         }
-        if own.phase.is_empty() {
-            own.steps = Some(total);
+        if let Some(phases) = &mut own.phase {
+            let planned: u64 = phases.iter().map(|phase| phase.steps).sum();
+            for phase in phases {
+                phase.steps = (phase.steps * total).div_ceil(planned);
+            }
         } else {
-            let planned: u64 = own.phase.iter().map(|phase| phase.steps).sum();
-            let stretch = |phase: &PhaseSettings| PhaseSettings {
-                steps: (phase.steps * total).div_ceil(planned),
-                ..phase.clone()
-            };
-            own.phase = own.phase.iter().map(stretch).collect();
+            own.steps = Some(total);
         }
         own.eta = choice.eta.or(own.eta);
         own.alpha = choice.alpha.or(own.alpha);
-        own.mu = choice.mu.or(own.mu);
-        own.model = Some(NETWORK.to_owned());
-        common.model.clone_from(&own.model);
-        common.method.clone_from(&own.method);
+        if let Some(mu) = choice.mu {
+            own.parameters.put(Parameter::Mu, Value::Number(mu));
+        }
+        own.spec.model = Some(NETWORK.to_owned());
         own.seed = own.seed.or(Some(self.split as u64));
         own.or(common)
     }
@@ -250,8 +240,13 @@ struct Fit<T> {
 
 impl<T: Real> Fit<T> {
     fn new(table: &Table, split: &Split, settings: &Settings) -> Result<Self> {
-        let data = RegressionData::new(table, settings.target.as_deref(), split)?;
-        let NetworkSpec { architecture, precisions, .. } = config::network_spec(settings)?;
+        let data = RegressionData::new(table, settings.spec.target.as_deref(), split)?;
+        let NetworkSpec { architecture, precisions, .. } = NetworkSpec::new(&ModelSpec {
+            test_fraction: None,
+            split: None,
+            split_file: None,
+            ..settings.spec.clone()
+        })?;
         let (inputs, targets) = (data.train_inputs(), data.train_targets());
         let model = Bnn::new(&architecture, inputs, targets, precisions)?;
         let network = Bnn::new(&architecture, inputs, targets, precisions)?;
@@ -265,9 +260,10 @@ impl<T: Real> Fit<T> {
         settings: Settings,
         watch: Option<Watch<'_, T>>,
     ) -> Result<(Matrix<T>, u32)> {
-        let config = Config::resolve_on(settings, &self.model)?;
+        let facts = Facts::of(&self.model, &settings.spec);
+        let config = Config::resolve_on(settings, &facts)?;
         let mut samples = config.samples::<T>();
-        let mut sampler = sampler(&config, &self.fit.network)?;
+        let mut sampler = config.sampler(&self.fit.network)?;
         if let Some(samples) = &mut samples {
             sampler = sampler.observe(samples.observer());
         }

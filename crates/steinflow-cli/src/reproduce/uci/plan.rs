@@ -3,14 +3,14 @@
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};
 use steinflow::Error as LibraryError;
-use steinflow::tune;
+use super::halving::Rung;
 use steinflow_models::data::data_set;
 use toml::Table;
 
 use super::job::Source;
 use crate::args::UciArguments;
-use crate::error::{Error, Result};
-use crate::settings::Settings;
+use crate::error::Result;
+use steinflow_config::Settings;
 
 /// The settings that ship with the command, by name.
 const SHIPPED: [(&str, &str); 2] = [
@@ -46,21 +46,6 @@ pub struct Search {
     pub rungs: Vec<Rung>,
 }
 
-/// A round of the search: all remaining settings run, and of every η the best go on. Learning rates
-/// are not compared before the end, because a short run favours those that ruin a long one.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rung {
-    pub steps: u64,
-    pub keep: usize,
-}
-
-impl Rung {
-    pub fn rung(&self) -> tune::Rung {
-        tune::Rung { steps: self.steps, keep: self.keep }
-    }
-}
-
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
@@ -87,9 +72,9 @@ impl Plan {
         let text = match shipped {
             Some((_, text)) => (*text).to_owned(),
             None => std::fs::read_to_string(name)
-                .map_err(|source| Error::ConfigUnreadable { path: name.into(), source })?,
+                .map_err(|source| steinflow_config::Error::Unreadable { path: name.into(), source })?,
         };
-        let wrong = |message: String| Error::ConfigWrong { path: name.into(), message };
+        let wrong = |message: String| steinflow_config::Error::Wrong { path: name.into(), message };
         let mut plan = Self::parse(text).map_err(|error| wrong(error.to_string()))?;
         if arguments.common.quick {
             plan.shorten();
@@ -136,7 +121,7 @@ impl Plan {
         {
             *steps = steps.map(|steps| (steps / 50).max(1));
         }
-        for phase in self.runs.iter_mut().flat_map(|run| &mut run.settings.phase) {
+        for phase in self.runs.iter_mut().flat_map(|run| run.settings.phase.iter_mut().flatten()) {
             phase.steps = (phase.steps / 50).max(1);
         }
         for rung in &mut self.search.rungs {

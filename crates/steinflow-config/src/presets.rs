@@ -1,8 +1,9 @@
 //! Settings that we trust for a model, where the user has made no choice of their own.
 
+use steinflow::method::{Parameter, Value as ParameterValue};
 use steinflow_models::NETWORK;
 
-use crate::settings::{PhaseSettings, Settings};
+use crate::{Phase, Settings};
 
 /// The model without arguments: the paper's toy.
 pub const DEFAULT_MODEL: &str = "tri-crescent";
@@ -11,7 +12,7 @@ pub const DEFAULT_MODEL: &str = "tri-crescent";
 const NETWORK_PARTICLES: usize = 20;
 const NETWORK_STEPS: u64 = 5000;
 
-/// Fills in the method, and with the method that is recommended for the model its steps as well, if
+/// Fills in the method of a model, and with the method that is recommended for the model its steps as well, if
 /// nothing was said about them; `rows` is how many rows of data the model has.
 pub fn apply(model: &str, rows: usize, settings: &mut Settings) {
     let recommended = match model {
@@ -20,7 +21,7 @@ pub fn apply(model: &str, rows: usize, settings: &mut Settings) {
         _ => "svgd",
     };
     let method = settings.method.get_or_insert_with(|| recommended.to_owned());
-    let steps_are_open = settings.phase.is_empty()
+    let steps_are_open = settings.phase.is_none()
         && settings.step_size.is_none()
         && settings.eta.is_none()
         && settings.integrator.is_none();
@@ -28,9 +29,10 @@ pub fn apply(model: &str, rows: usize, settings: &mut Settings) {
         return;
     }
     if model == DEFAULT_MODEL && settings.steps.is_none() {
-        settings.phase = toy_phases();
+        settings.phase = Some(toy_phases());
     }
-    let friction_is_open = settings.friction.is_none() && settings.alpha.is_none();
+    let friction = settings.parameters.number(Parameter::Friction);
+    let friction_is_open = friction.is_none() && settings.alpha.is_none();
     let is_scaled = settings.precondition.as_deref().is_none_or(|rule| rule == "rms");
     if model == NETWORK && friction_is_open && is_scaled {
         fit_network(rows, settings);
@@ -39,8 +41,8 @@ pub fn apply(model: &str, rows: usize, settings: &mut Settings) {
 
 /// Steps above the integrator's local stability limit throw particles over the barriers, smaller
 /// ones let them settle.
-fn toy_phases() -> Vec<PhaseSettings> {
-    let phase = |integrator: &str, step_size: &str| PhaseSettings {
+fn toy_phases() -> Vec<Phase> {
+    let phase = |integrator: &str, step_size: &str| Phase {
         integrator: integrator.to_owned(),
         step_size: step_size.to_owned(),
         steps: 300,
@@ -61,21 +63,20 @@ fn fit_network(rows: usize, settings: &mut Settings) {
     let rounded = |step: f64| (1e4 * step).round() / 1e4;
     let step = rounded(particles as f64 * root_eta * shrink);
     let (first, last) = (rounded(step * 0.1), rounded(step * 0.1_f64.sqrt()));
-    settings.friction = Some((100.0 * 0.1 / root_eta).round() / 100.0);
+    let friction = (100.0 * 0.1 / root_eta).round() / 100.0;
+    settings.parameters.put(Parameter::Friction, ParameterValue::Number(friction));
     settings.non_finite.get_or_insert_with(|| "shrink".to_owned());
     let steps = settings.steps.take().unwrap_or(NETWORK_STEPS);
     let (growing, decaying) = (steps / 10, steps / 2);
-    let phase = |step_size: String, steps| PhaseSettings {
-        integrator: "splitting".to_owned(),
-        step_size,
-        steps,
-    };
-    settings.phase = vec![
+    let phase =
+        |step_size: String, steps| Phase { integrator: "splitting".to_owned(), step_size, steps };
+    let mut phases = vec![
         phase(format!("linear:{first}:{step}"), growing),
         phase(step.to_string(), steps - growing - decaying),
         phase(format!("linear:{step}:{last}"), decaying),
     ];
-    settings.phase.retain(|phase| phase.steps > 0);
+    phases.retain(|phase| phase.steps > 0);
+    settings.phase = Some(phases);
 }
 
 #[cfg(test)]
@@ -93,17 +94,21 @@ mod tests {
         let settings = preset(NETWORK, 1000, "");
         assert_eq!(settings.method.as_deref(), Some("sgnht-stein"));
         assert_eq!(settings.particles, Some(20));
-        let sizes: Vec<&str> = settings.phase.iter().map(|phase| &*phase.step_size).collect();
+        let sizes: Vec<&str> =
+            settings.phase.as_ref().unwrap().iter().map(|phase| &*phase.step_size).collect();
         assert_eq!(sizes, ["linear:0.0346:0.3464", "0.3464", "linear:0.3464:0.1095"]);
         for steps in [1, 2, 9, 10, 5001] {
             let settings = preset(NETWORK, 1000, &format!("steps = {steps}"));
-            assert_eq!(settings.phase.iter().map(|phase| phase.steps).sum::<u64>(), steps);
+            assert_eq!(
+                settings.phase.as_ref().unwrap().iter().map(|phase| phase.steps).sum::<u64>(),
+                steps
+            );
         }
     }
 
     #[test]
     fn longer_steps_for_more_particles_and_shorter_ones_for_many_rows() {
-        let plateau = |rows, text| preset(NETWORK, rows, text).phase[1].step_size.clone();
+        let plateau = |rows, text| preset(NETWORK, rows, text).phase.unwrap()[1].step_size.clone();
         assert_eq!(plateau(1000, "particles = 100"), "1.7321");
         assert_eq!(plateau(10_000, ""), "0.3464");
         assert_eq!(plateau(40_000, ""), "0.1732");
@@ -120,10 +125,10 @@ mod tests {
             "precondition = 'none'",
         ] {
             let settings = preset(NETWORK, 1000, text);
-            assert!(settings.phase.is_empty() && settings.particles.is_none(), "{text}");
+            assert!(settings.phase.is_none() && settings.particles.is_none(), "{text}");
         }
-        assert!(preset(DEFAULT_MODEL, 0, "steps = 10").phase.is_empty());
-        assert_eq!(preset(DEFAULT_MODEL, 0, "").phase.len(), 2);
+        assert!(preset(DEFAULT_MODEL, 0, "steps = 10").phase.is_none());
+        assert_eq!(preset(DEFAULT_MODEL, 0, "").phase.unwrap().len(), 2);
         assert_eq!(preset("banana", 0, "").method.as_deref(), Some("svgd"));
     }
 }

@@ -1,0 +1,129 @@
+//! A run, complete: what `config.toml` holds and all that the result depends on.
+
+use std::time::Duration;
+
+use steinflow::Real;
+use steinflow::dynamics::Dynamics;
+use steinflow::integrator::{self, Integrator, StepSize};
+use steinflow::kernel::Kernel;
+use steinflow::method::{FieldKind, Method, Parameters};
+use steinflow::precondition::RootMeanSquare;
+use steinflow::run::{NonFinitePolicy, Samples};
+use steinflow_models::{ModelSpec, Start};
+
+use crate::{Phase, Settings};
+
+/// A complete and checked run, every word of its settings understood.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// All settings, those left out filled in.
+    pub(crate) settings: Settings,
+    /// The model's name.
+    pub model: String,
+    /// The method's name.
+    pub method: String,
+    /// How particles move.
+    pub way: Way,
+    /// How many there are.
+    pub particles: usize,
+    /// Seed of every random number.
+    pub seed: u64,
+    /// Whether particles are f32.
+    pub is_f32: bool,
+    /// Where particles begin; none where the model draws starts of its own, or they are given.
+    pub start: Option<Start>,
+    /// Rows of a minibatch.
+    pub batch_size: Option<usize>,
+    /// What to do with non-finite numbers.
+    pub policy: NonFinitePolicy,
+    /// The wall-clock limit.
+    pub budget: Option<Duration>,
+    /// Ends the run at rest.
+    pub tolerance: Option<f64>,
+    /// Steps between rows of the trace.
+    pub trace_every: u64,
+    /// How coordinates are scaled, if they are.
+    pub preconditioner: Option<RootMeanSquare>,
+    /// Steps between draws of fresh auxiliary variables.
+    pub resample_every: Option<u64>,
+    /// The first step at which samples are collected, and the steps between them.
+    pub collect: Option<(u64, u64)>,
+    /// Integrators, steps and schedules.
+    pub phases: Vec<Phase>,
+}
+
+/// How particles move.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Way {
+    /// A method of the catalogue, step by step.
+    Flow {
+        /// Dynamics and field.
+        method: Method,
+        /// What the method takes.
+        parameters: Box<Parameters>,
+        /// The kernel of a method whose particles interact.
+        kernel: Option<Kernel>,
+    },
+}
+
+impl Config {
+    /// The model and its options.
+    pub fn spec(&self) -> &ModelSpec {
+        &self.settings.spec
+    }
+
+    /// All settings, those left out filled in.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The text of `config.toml`.
+    pub fn to_toml(&self) -> String {
+        self.settings.to_toml()
+    }
+
+    /// The method of the catalogue, where the run has one.
+    pub fn flow(&self) -> Option<(&Method, &Parameters)> {
+        let Way::Flow { method, parameters, .. } = &self.way;
+        Some((method, parameters))
+    }
+
+    /// (A, C) of the run.
+    pub fn dynamics<T: Real>(&self) -> Box<dyn Dynamics<T>> {
+        let Way::Flow { method, parameters, .. } = &self.way;
+        method.build_dynamics(parameters)
+    }
+
+    /// Whether particles feel each other.
+    pub fn is_interacting(&self) -> bool {
+        let Way::Flow { method, .. } = &self.way;
+        method.field.has_kernel() || method.field == FieldKind::Lawgd
+    }
+
+    /// Whether there is noise.
+    pub fn is_random(&self) -> bool {
+        let Way::Flow { method, .. } = &self.way;
+        method.field.is_random()
+    }
+
+    /// The steps of all phases.
+    pub fn steps(&self) -> u64 {
+        self.phases.iter().fold(0, |sum, phase| sum.saturating_add(phase.steps))
+    }
+
+    /// Where samples are collected, if they are.
+    pub fn samples<T: Real>(&self) -> Option<Samples<T>> {
+        self.collect.map(|(from, every)| Samples::new(from, every))
+    }
+
+    /// The integrators and schedules of the phases.
+    pub(crate) fn motions<T: Real>(
+        &self,
+    ) -> steinflow::Result<Vec<(Box<dyn Integrator<T>>, u64, StepSize)>> {
+        let motion = |phase: &Phase| {
+            let integrator = integrator::named(&phase.integrator)?;
+            Ok((integrator, phase.steps, StepSize::parse(&phase.step_size)?))
+        };
+        self.phases.iter().map(motion).collect()
+    }
+}

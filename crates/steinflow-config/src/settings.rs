@@ -1,0 +1,158 @@
+//! What somebody may set, by flag, in a config or by keyword, under the same names; everything is
+//! optional.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use steinflow::settings::Value;
+use steinflow_models::ModelSpec;
+
+use crate::{Error, GivenParameters, Phase, Result};
+
+steinflow::settings! {
+    /// Settings as given. [`Config::resolve`](crate::Config::resolve) fills in the rest.
+    pub struct Settings {
+        ..spec: ModelSpec,
+        ..parameters: GivenParameters,
+        "Method" {
+            /// How to sample: a name of `steinflow methods` [default: sgrhmc-stein on the tri-crescent,
+            /// sgnht-stein for bnn, svgd elsewhere].
+            method: String as "NAME",
+            /// Number of particles, or of chains of a diffusion [default: 100; 20 for bnn by
+            /// sgnht-stein].
+            particles: usize as "N",
+        }
+        "Kernel" {
+            /// Profile of the kernel: `se` (squared exponential) or `imq` [default: se].
+            kernel: String as "NAME",
+            /// What the kernel sees: `joint` state, `product` of blocks, or `theta` [default: joint as
+            /// in the paper; theta for models with data, whose posteriors are narrower than the
+            /// momenta, but for bnn].
+            kernel_on: String as "VIEW",
+            /// median-log, liu-wang, numpyro, median, a number, or one number per block separated by
+            /// commas [default: median-log].
+            bandwidth: String as "RULE",
+        }
+        "Steps" {
+            /// Number of steps [default: 1000; 5000 for bnn by sgnht-stein].
+            steps: u64 as "K",
+            /// Step size ε: a number, or `linear:FROM:TO`, `cosine:FROM:TO`, `polynomial:A:B:GAMMA` for
+            /// A (B + k)^-GAMMA [default: from the method and the target's curvature at the start].
+            step_size: String as "EPS",
+            /// Learning rate η instead of a step size: ε = σ√η with momentum, ε = η without.
+            eta: f64 as "ETA",
+            /// Momentum decay α instead of a friction: A = ασ²/ε.
+            alpha: f64 as "ALPHA",
+            /// euler, splitting, midpoint-splitting, adagrad, rmsprop or adam [default: splitting with
+            /// momentum, euler without].
+            integrator: String as "NAME",
+            /// A phase of the run instead of steps, step size and integrator, as
+            /// INTEGRATOR:EPSxSTEPS; repeat for further phases, e.g. euler:1.3x300 and then
+            /// splitting:0.5x300.
+            phase: Vec<Phase> as "PHASE",
+            /// Learn the scale of every coordinate from the gradients and move in those: `rms` or
+            /// `none` [default: rms for bnn, none elsewhere].
+            precondition: String as "RULE",
+            /// Stop learning scales after this many gradients [default: never].
+            precondition_hold: u64 as "COUNT",
+            /// Draw the auxiliary variables afresh every so many steps.
+            resample_every: u64 as "STEPS",
+            /// Collect samples of all particles from this step on.
+            collect_from: u64 as "STEP",
+            /// Collect at every so many steps [default: the steps between resamplings, or 1].
+            collect_every: u64 as "STEPS",
+        }
+        "Run" {
+            /// Evaluate the likelihood on this many rows of the data at a time [default: all; 100, or
+            /// all if fewer, for bnn].
+            batch_size: usize as "ROWS",
+            /// Seed of every random number [default: 0].
+            seed: u64 as "SEED",
+            /// f64 or f32 [default: f64; f32 for bnn].
+            precision: String as "TYPE",
+            /// Mean of the starting particles: one number, or one per coordinate separated by commas
+            /// [default: the model's].
+            start_mean: Vec<f64> as "MEAN",
+            /// Standard deviation of the starting particles [default: the model's].
+            start_sd: f64 as "SD",
+            /// What to do with a non-finite score: `stop`, `freeze` the particle, or `shrink` the step
+            /// [default: stop; shrink for bnn by sgnht-stein].
+            non_finite: String as "POLICY",
+            /// Stop after this many seconds, keeping everything so far.
+            budget: f64 as "SECONDS",
+            /// Stop once the root-mean-square velocity is below this.
+            tolerance: f64 as "V",
+            /// Record every so many steps in the trace [default: what gives about 1000 rows].
+            trace_every: u64 as "STEPS",
+        }
+    }
+}
+
+/// Settings of which one takes the place of the others.
+const RIVALS: [(&[&str], &[&str]); 4] = [
+    (&["phase"], &["steps", "step_size", "eta", "integrator"]),
+    (&["step_size"], &["eta"]),
+    (&["friction"], &["alpha"]),
+    (&["test_fraction"], &["split", "split_file"]),
+];
+
+/// A starting mean for every weight of a large network fits.
+const MOST_BYTES: u64 = 64 << 20;
+
+impl Settings {
+    /// Reads a TOML file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > MOST_BYTES {
+            let message = format!("it has more than {} MiB, so it is no config", MOST_BYTES >> 20);
+            return Err(Error::Wrong { path: path.to_owned(), message });
+        }
+        Self::parse(path, &text)
+    }
+
+    /// Reads the text of a TOML file.
+    pub fn parse(path: &Path, text: &str) -> Result<Self> {
+        toml::from_str(text).map_err(|error| {
+            let message = error.to_string().trim_end().to_owned();
+            Error::Wrong { path: path.to_owned(), message }
+        })
+    }
+
+    /// Sets what has this name, written with `_` or `-`. An error says what to do.
+    pub fn put(&mut self, name: &str, value: &Value) -> Result<(), String> {
+        let name = name.replace('-', "_");
+        match self.set(&name, value) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(remedy)) => Err(format!("{name} is {value}: {remedy}")),
+            None => {
+                let names = Self::table().into_iter().map(|setting| setting.name);
+                Err(steinflow::Error::unknown("setting", &name, names).to_string())
+            }
+        }
+    }
+
+    /// These settings, with those of `other` where they are not set. Of settings that exclude each
+    /// other, those of `other` give way.
+    #[must_use]
+    pub fn or(mut self, mut other: Self) -> Self {
+        let has = |names: &[&str]| names.iter().any(|name| self.get(name).is_some());
+        for (one, others) in RIVALS {
+            if has(one) {
+                others.iter().for_each(|name| other.clear(name));
+            }
+            if has(others) {
+                one.iter().for_each(|name| other.clear(name));
+            }
+        }
+        for (setting, value) in other.given() {
+            if self.get(setting.name).is_none() {
+                let set = self.set(setting.name, &value);
+                debug_assert_eq!(set, Some(Ok(())), "what is written reads back");
+            }
+        }
+        self
+    }
+}
