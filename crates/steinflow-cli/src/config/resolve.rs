@@ -259,9 +259,9 @@ fn check_fit(settings: &Settings, method: &Method) -> Result<()> {
         ("mu", settings.mu.is_some(), Parameter::Mu),
         ("gamma", settings.gamma.is_some(), Parameter::Gamma),
         ("sigma-u", settings.sigma_u.is_some(), Parameter::SigmaU),
-        ("metric-scale", settings.metric_scale.is_some(), Parameter::Metric),
-        ("metric-offset", settings.metric_offset.is_some(), Parameter::Metric),
-        ("metric-sign", settings.metric_sign.is_some(), Parameter::Metric),
+        ("metric-scale", settings.metric_scale.is_some(), Parameter::MetricScale),
+        ("metric-offset", settings.metric_offset.is_some(), Parameter::MetricOffset),
+        ("metric-sign", settings.metric_sign.is_some(), Parameter::MetricSign),
         ("regulariser", settings.regulariser.is_some(), Parameter::Regulariser),
         ("solve-memory", settings.solve_memory.is_some(), Parameter::SolveMemory),
         ("noise-strength", settings.noise_strength.is_some(), Parameter::NoiseStrength),
@@ -318,15 +318,15 @@ fn resolve_parameters(
         }
         (None, given) => value(Parameter::Friction, given, default.friction),
     };
-    let metric = has(Parameter::Metric);
+    let metric = has(Parameter::MetricSign);
     Ok(MethodOptions {
         friction,
         sigma,
         mu: value(Parameter::Mu, settings.mu, default.mu),
         gamma: value(Parameter::Gamma, settings.gamma, default.gamma),
         sigma_u: value(Parameter::SigmaU, settings.sigma_u, default.sigma_u),
-        metric_scale: value(Parameter::Metric, settings.metric_scale, default.metric.scale),
-        metric_offset: value(Parameter::Metric, settings.metric_offset, default.metric.offset),
+        metric_scale: value(Parameter::MetricScale, settings.metric_scale, default.metric.scale),
+        metric_offset: value(Parameter::MetricOffset, settings.metric_offset, default.metric.offset),
         metric_sign: metric
             .then(|| settings.metric_sign.clone().unwrap_or_else(|| "energy".to_owned())),
         regulariser: value(Parameter::Regulariser, settings.regulariser, default.regulariser),
