@@ -133,7 +133,7 @@ impl Settings {
         let has = |parameter| own.contains(&parameter);
         for (name, &value) in self.parameters.iter().chain(more) {
             let fits = match name.as_str() {
-                "metric_scale" | "metric_offset" => has(Parameter::Metric),
+                "metric_sign" => false,
                 name => own.iter().any(|parameter| parameter.name().replace('-', "_") == name),
             };
             if !fits {
@@ -164,7 +164,7 @@ impl Settings {
             }
         }
         if let Some(sign) = &self.metric_sign {
-            if !has(Parameter::Metric) {
+            if !has(Parameter::MetricSign) {
                 return Err(does_not_fit("metric_sign", method, &own_names(&own)));
             }
             all.metric.sign = match sign.as_str() {

@@ -126,8 +126,7 @@ def make(method: str, default_view: str = "joint", **given: Any) -> dict[str, An
 
 def known_parameters() -> set[str]:
     """The names of all settings that only some methods have."""
-    names = {name for _, _, parameters, _, _ in _steinflow.methods() for name in parameters}
-    return (names - {"metric"}) | {"metric_scale", "metric_offset", "metric_sign"}
+    return {name for _, _, parameters, _, _ in _steinflow.methods() for name in parameters}
 
 
 def split_parameters(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@
 
 use super::{Block, Dynamics, Structure, THETA};
 use crate::Real;
+use crate::method::{About, Catalogued, Parameters};
 
 /// A = I, or a constant positive semidefinite preconditioner.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,5 +34,19 @@ impl Default for Langevin {
 impl<T: Real> Dynamics<T> for Langevin {
     fn structure(&self, dim: usize) -> Structure {
         Structure::new(dim).diffusion(THETA, self.diffusion.clone())
+    }
+}
+
+impl Catalogued for Langevin {
+    const ABOUT: About = About {
+        name: "ld",
+        drift: "f = ∇log π",
+        reference: "Welling & Teh 2011",
+        derandomised: Some(("svgd", "Liu & Wang 2016")),
+        parameters: &[],
+    };
+
+    fn with(_parameters: &Parameters) -> Self {
+        Self::new()
     }
 }

@@ -4,8 +4,11 @@
 //! 2011](https://doi.org/10.1111/j.1467-9868.2010.00765.x); [Liu and Zhu
 //! 2018](https://arxiv.org/abs/1711.11216).
 
+use super::metric::EnergyMetric;
 use super::{Dynamics, Metric, Point, Structure, THETA};
 use crate::Real;
+use crate::method::Parameter::{MetricOffset, MetricScale, MetricSign};
+use crate::method::{About, Catalogued, Parameters};
 
 /// Langevin dynamics in a metric.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,5 +32,19 @@ impl<T: Real, G: Metric<T>> Dynamics<T> for Riemannian<G> {
         let mut derivatives = vec![T::zero(); shape.derivatives(at.dim)];
         self.metric.evaluate(at, &mut values, &mut derivatives);
         shape.divergence(&derivatives, out);
+    }
+}
+
+impl Catalogued for Riemannian<EnergyMetric> {
+    const ABOUT: About = About {
+        name: "sgrld",
+        drift: "f = G⁻¹∇log π + ∇·G⁻¹",
+        reference: "Girolami & Calderhead 2011",
+        derandomised: Some(("rsvgd", "Liu & Zhu 2018")),
+        parameters: &[MetricScale, MetricOffset, MetricSign],
+    };
+
+    fn with(parameters: &Parameters) -> Self {
+        Self { metric: parameters.metric.clone() }
     }
 }

@@ -9,6 +9,8 @@
 
 use super::{Block, Dynamics, R, Structure, THETA};
 use crate::Real;
+use crate::method::Parameter::{Friction, Sigma};
+use crate::method::{About, Catalogued, Parameters};
 
 /// Stochastic-gradient Hamiltonian Monte Carlo.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,5 +27,19 @@ impl<T: Real> Dynamics<T> for Sghmc {
             .auxiliary("r", 0.0, self.variance)
             .diffusion(R, Block::Scalar(self.friction))
             .curl(R, THETA, Block::Scalar(1.0))
+    }
+}
+
+impl Catalogued for Sghmc {
+    const ABOUT: About = About {
+        name: "sghmc",
+        drift: "θ' = r/σ², r' = ∇log π − A r/σ²",
+        reference: "Chen, Fox & Guestrin 2014",
+        derandomised: None,
+        parameters: &[Friction, Sigma],
+    };
+
+    fn with(parameters: &Parameters) -> Self {
+        Self { friction: parameters.friction, variance: parameters.sigma.powi(2) }
     }
 }

@@ -10,6 +10,8 @@
 
 use super::{Block, Dynamics, Point, R, Structure, THETA, XI};
 use crate::Real;
+use crate::method::Parameter::{Friction, Mu, Sigma};
+use crate::method::{About, Catalogued, Parameters};
 
 /// Stochastic-gradient Nosé–Hoover thermostat.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,5 +47,20 @@ impl<T: Real> Dynamics<T> for Sgnht {
         // Row ξᵢ of C holds −rᵢ/(μσ²) in column rᵢ.
         let rate = T::of(-1.0 / (self.thermostat_precision * self.variance));
         out[XI * at.dim..].fill(rate);
+    }
+}
+
+impl Catalogued for Sgnht {
+    const ABOUT: About = About {
+        name: "sgnht",
+        drift: "θ' = r/σ², r' = ∇log π − ξ⊙r/σ², ξ' = (r⊙r/σ² − 1)/(μσ²)",
+        reference: "Ding et al. 2014",
+        derandomised: None,
+        parameters: &[Friction, Sigma, Mu],
+    };
+
+    fn with(parameters: &Parameters) -> Self {
+        let &Parameters { friction, sigma, mu, .. } = parameters;
+        Self { friction, variance: sigma * sigma, thermostat_precision: mu }
     }
 }

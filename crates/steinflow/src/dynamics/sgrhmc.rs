@@ -7,9 +7,11 @@
 //!
 //! [Ma et al. 2015](https://arxiv.org/abs/1506.04696).
 
-use super::metric::square_root;
+use super::metric::{EnergyMetric, square_root};
 use super::{Dynamics, Metric, Point, R, Structure, THETA};
 use crate::Real;
+use crate::method::Parameter::{MetricOffset, MetricScale, MetricSign, Sigma};
+use crate::method::{About, Catalogued, Parameters};
 
 /// Stochastic-gradient Riemannian Hamiltonian Monte Carlo.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,5 +48,19 @@ impl<T: Real, G: Metric<T>> Dynamics<T> for Sgrhmc<G> {
         self.metric.evaluate(at, &mut inverse, &mut slope);
         square_root(shape, at.dim, &inverse, &slope, &mut root, &mut root_slope);
         shape.divergence(&root_slope, &mut out[R * at.dim..]);
+    }
+}
+
+impl Catalogued for Sgrhmc<EnergyMetric> {
+    const ABOUT: About = About {
+        name: "sgrhmc",
+        drift: "θ' = G^-½ r/σ², r' = G^-½∇log π − G⁻¹r/σ² + ∇·G^-½",
+        reference: "Ma, Chen & Fox 2015",
+        derandomised: None,
+        parameters: &[MetricScale, MetricOffset, MetricSign, Sigma],
+    };
+
+    fn with(parameters: &Parameters) -> Self {
+        Self { metric: parameters.metric.clone(), variance: parameters.sigma.powi(2) }
     }
 }

@@ -33,6 +33,11 @@ impl Block {
             Self::FullCoefficients(k) => k.saturating_add(dim * dim),
         }
     }
+
+    /// Whether it depends on the state.
+    fn varies(&self) -> bool {
+        self.coefficients_end(1) > 0
+    }
 }
 
 /// A Gaussian auxiliary variable, one number per coordinate of θ.
@@ -137,6 +142,21 @@ impl Structure {
     /// The blocks of C as given to [`Structure::curl`]: row, column, value.
     pub fn curl_blocks(&self) -> impl Iterator<Item = (usize, usize, &Block)> {
         self.curl.iter().map(|(row, column, value)| (*row, *column, value))
+    }
+
+    /// Whether C differs from zero.
+    pub fn has_curl(&self) -> bool {
+        !self.curl.is_empty()
+    }
+
+    /// Whether A depends on the state.
+    pub fn diffusion_varies(&self) -> bool {
+        self.diffusion.iter().any(|(_, block)| block.varies())
+    }
+
+    /// Whether C depends on the state.
+    pub fn curl_varies(&self) -> bool {
+        self.curl.iter().any(|(_, _, block)| block.varies())
     }
 
     /// The names of the blocks: `theta`, then the auxiliaries.

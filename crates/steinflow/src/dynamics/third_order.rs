@@ -9,6 +9,8 @@
 
 use super::{Block, Dynamics, R, Structure, THETA};
 use crate::Real;
+use crate::method::Parameter::{Friction, Gamma, Sigma, SigmaU};
+use crate::method::{About, Catalogued, Parameters};
 
 /// The block of u.
 const U: usize = 2;
@@ -34,5 +36,21 @@ impl<T: Real> Dynamics<T> for ThirdOrder {
             .diffusion(U, Block::Scalar(self.friction))
             .curl(R, THETA, Block::Scalar(1.0))
             .curl(U, R, Block::Scalar(self.coupling))
+    }
+}
+
+impl Catalogued for ThirdOrder {
+    const ABOUT: About = About {
+        name: "third-order",
+        drift: "θ' = r/σ², r' = ∇log π + γu/σᵤ², u' = −γr/σ² − A u/σᵤ²",
+        reference: "Mou et al. 2021",
+        derandomised: None,
+        parameters: &[Friction, Sigma, Gamma, SigmaU],
+    };
+
+    fn with(parameters: &Parameters) -> Self {
+        let &Parameters { friction, sigma, gamma, sigma_u, .. } = parameters;
+        let (variance, variance_u) = (sigma * sigma, sigma_u * sigma_u);
+        Self { friction, coupling: gamma, variance, variance_u }
     }
 }
