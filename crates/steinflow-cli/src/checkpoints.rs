@@ -8,9 +8,9 @@ use steinflow::run::{Checkpoint, Observer, Samples, Snapshot, Trace};
 use steinflow::{Matrix, Real};
 use steinflow_io::{Collected, SavedRun, Unfinished, write_checkpoint};
 
-use steinflow_config::Config;
 use crate::error::Result;
 use crate::frames::Frames;
+use steinflow_config::Config;
 
 /// When checkpoints are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -124,7 +124,9 @@ impl<T: Real> Record<T> {
     pub fn resume(config: &Config, dim: usize, run: &SavedRun<'_, T>) -> Result<Self> {
         let trace = Trace::resume(config.trace_every, run.trace.to_vec());
         let samples = match (config.collect, &run.samples) {
-            (Some((from, every)), Some(Collected { chains, steps, values })) if !steps.is_empty() => {
+            (Some((from, every)), Some(Collected { chains, steps, values }))
+                if !steps.is_empty() =>
+            {
                 let rows = steps.len() * chains;
                 let columns = values.len().checked_div(rows).unwrap_or(0);
                 let theta = Matrix::from_vec(values.to_vec(), rows, columns)

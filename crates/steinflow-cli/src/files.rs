@@ -6,12 +6,12 @@ use steinflow_io::plot::{Density, Groups, ParticlePlot, limits_of};
 use steinflow_io::{Column, RunFolder, Values, write_json, write_parquet};
 use steinflow_models::Model;
 
-use steinflow_config::Config;
 use crate::error::Result;
 use crate::frames::Frames;
 use crate::grid::log_density_grid;
 use crate::network::Report;
 use crate::summary::Summary;
+use steinflow_config::Config;
 
 /// What a run has found.
 pub struct Found<'a, T> {

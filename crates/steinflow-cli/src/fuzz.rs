@@ -7,9 +7,9 @@ use std::path::Path;
 
 use harness::{fuzz, scratch};
 
-use steinflow_config::Config;
 use crate::network::Record;
 use steinflow::settings::Value;
+use steinflow_config::Config;
 use steinflow_config::Settings;
 
 #[test]
@@ -51,9 +51,8 @@ fn configs() {
             Some(Value::Count(cells)) => Some(cells as usize),
             _ => None,
         };
-        let small_net =
-            settings.spec.hidden.iter().flatten().all(|&units| units <= 20)
-                && settings.spec.hidden.as_ref().is_none_or(|hidden| hidden.len() < 5);
+        let small_net = settings.spec.hidden.iter().flatten().all(|&units| units <= 20)
+            && settings.spec.hidden.as_ref().is_none_or(|hidden| hidden.len() < 5);
         if !(is_small(settings.spec.dim) && is_small(cells) && small_net) {
             return false;
         }

@@ -13,7 +13,6 @@ use steinflow_models::{Model, NETWORK};
 use crate::args::OutputArguments;
 use crate::changes::inputs;
 use crate::checkpoints::{Every, Record, Recorder, Writer};
-use steinflow_config::Config;
 use crate::diagnose::{self, VerdictRecord};
 use crate::error::{Error, Result};
 use crate::files;
@@ -23,6 +22,7 @@ use crate::network::Report;
 use crate::progress::Progress;
 use crate::signals::Interrupt;
 use crate::summary::Summary;
+use steinflow_config::Config;
 
 /// The checkpoint of a run that has ended, in its folder.
 pub const CHECKPOINT: &str = "checkpoint";

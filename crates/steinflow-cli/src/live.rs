@@ -16,10 +16,10 @@ use steinflow::Real;
 use steinflow_io::report::{Page, Points, Run, Summary};
 use steinflow_models::Model;
 
-use steinflow_config::Config;
 use crate::error::{Error, Result};
 use crate::report::Backdrop;
 use http::{Resource, Response};
+use steinflow_config::Config;
 use watch::Seen;
 
 pub use watch::Watch;

@@ -7,8 +7,8 @@ use steinflow::field::Lawgd;
 use steinflow::method::FieldKind;
 use steinflow::run::NonFinitePolicy;
 
-use steinflow_config::Config;
 use crate::error::{Error, Result};
+use steinflow_config::Config;
 
 /// State, scaled state, gradient, drift, divergence, displacement, right-hand sides, sums, centred
 /// points, and what an integrator keeps: matrices of the size of the state.

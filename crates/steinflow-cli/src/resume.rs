@@ -8,10 +8,10 @@ use toml::Table;
 
 use crate::args::ResumeArguments;
 use crate::changes::{changed_inputs, changes, inputs};
-use steinflow_config::Config;
 use crate::error::{Error, Result};
 use crate::job::{CHECKPOINT, Job, Start};
 use crate::sample::start_threads;
+use steinflow_config::Config;
 use steinflow_config::Settings;
 
 pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
@@ -83,7 +83,8 @@ fn begin_again(
 
 /// What would make other numbers than the run's own settings and files.
 fn changes_since(file: &CheckpointFile, config: &Config) -> Result<Vec<String>> {
-    let wrong = |message: String| steinflow_config::Error::Wrong { path: "config.toml".into(), message };
+    let wrong =
+        |message: String| steinflow_config::Error::Wrong { path: "config.toml".into(), message };
     let table = |text: &str| text.parse::<Table>().map_err(|error| wrong(error.to_string()));
     let mut changes = changes(&table(file.config())?, &table(&config.to_toml())?);
     changes.extend(changed_inputs(file.inputs(), &inputs(config)));
@@ -149,21 +150,17 @@ fn find(run: &Path, unfinished: &Unfinished) -> Result<Option<Found>> {
 
 /// The run, with what `resume` may change.
 fn resolve(arguments: &ResumeArguments, settings: Settings) -> Result<Config> {
-    let config = Config::resolve(settings)?;
-    let mut settings = config.settings().clone();
-    if let Some(steps) = arguments.steps
-        && let Some((last, before)) = settings.phase.as_mut().and_then(|all| all.split_last_mut())
-    {
-        let before = before.iter().fold(0_u64, |sum, phase| sum.saturating_add(phase.steps));
-        last.steps = steps.checked_sub(before).ok_or_else(|| {
-            let remedy = format!("the phases before the last have {before} already");
-            steinflow::Error::setting("steps", steps, remedy)
-        })?;
+    let mut config = Config::resolve(settings)?;
+    if let Some(steps) = arguments.steps {
+        config.set_steps(steps)?;
     }
     match arguments.budget {
-        Some(0.0) => settings.budget = None,
-        budget => settings.budget = budget.or(settings.budget),
+        Some(0.0) => config.set_budget(None)?,
+        Some(budget) => config.set_budget(Some(budget))?,
+        None => {}
     }
-    settings.tolerance = arguments.tolerance.or(settings.tolerance);
-    Ok(Config::resolve(settings)?)
+    if let Some(tolerance) = arguments.tolerance {
+        config.set_tolerance(tolerance)?;
+    }
+    Ok(config)
 }

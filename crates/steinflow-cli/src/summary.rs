@@ -9,10 +9,10 @@ use steinflow::Real;
 use steinflow::run::{Ended, Outcome, Samples};
 use steinflow_models::Model;
 
-use steinflow_config::Config;
 use crate::diagnose::VerdictRecord;
 use crate::error::Result;
 use crate::network::NetworkSummary;
+use steinflow_config::Config;
 
 #[derive(Debug, Serialize)]
 pub struct Summary {

@@ -11,7 +11,7 @@ use steinflow::precondition::RootMeanSquare;
 use steinflow::run::{NonFinitePolicy, Samples};
 use steinflow_models::{ModelSpec, Start};
 
-use crate::{Phase, Settings};
+use crate::{Phase, Result, Settings, resolve};
 
 /// A complete and checked run, every word of its settings understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +109,33 @@ impl Config {
     /// The steps of all phases.
     pub fn steps(&self) -> u64 {
         self.phases.iter().fold(0, |sum, phase| sum.saturating_add(phase.steps))
+    }
+
+    /// Gives the last phase as many steps as make so many in all.
+    pub fn set_steps(&mut self, total: u64) -> Result<()> {
+        let Some((last, before)) = self.phases.split_last_mut() else { return Ok(()) };
+        let before = before.iter().fold(0_u64, |sum, phase| sum.saturating_add(phase.steps));
+        last.steps = total.checked_sub(before).ok_or_else(|| {
+            let remedy = format!("the phases before the last have {before} already");
+            steinflow::Error::setting("steps", total, remedy)
+        })?;
+        last.validate()?;
+        self.settings.phase = Some(self.phases.clone());
+        Ok(())
+    }
+
+    /// Sets the wall-clock limit, in seconds.
+    pub fn set_budget(&mut self, seconds: Option<f64>) -> Result<()> {
+        self.budget = resolve::budget(seconds)?;
+        self.settings.budget = seconds;
+        Ok(())
+    }
+
+    /// Sets the velocity below which the run ends.
+    pub fn set_tolerance(&mut self, tolerance: f64) -> Result<()> {
+        self.tolerance = resolve::not_negative("tolerance", Some(tolerance))?;
+        self.settings.tolerance = self.tolerance;
+        Ok(())
     }
 
     /// Where samples are collected, if they are.

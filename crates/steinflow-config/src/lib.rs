@@ -20,6 +20,6 @@ pub use error::{Error, Result, in_python};
 pub use parameters::GivenParameters;
 pub use phase::Phase;
 pub use presets::DEFAULT_MODEL;
-pub use resolve::Facts;
+pub use resolve::{Begin, Facts, OwnDynamics};
 pub use sampler::{Start, window};
 pub use settings::Settings;

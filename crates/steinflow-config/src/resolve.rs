@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use steinflow::Error as LibraryError;
 use steinflow::integrator::{self, StepSize};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
-use steinflow::method::{Method, Parameter, Value as ParameterValue};
+use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Value as ParameterValue};
 use steinflow::precondition::RootMeanSquare;
 use steinflow::run::NonFinitePolicy;
+use steinflow::{Error as LibraryError, LogDensity, Matrix};
 use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
 use steinflow_models::{Model, ModelSpec, NETWORK, Start, regression};
@@ -20,46 +20,79 @@ const DEFAULT_PARTICLES: usize = 100;
 /// Rows that a network looks at in a step.
 const DEFAULT_BATCH: usize = 100;
 
-/// How sharply a target is curved around a start, in scaled coordinates if there is a rule for them.
-type Sharpness<'a> = dyn Fn(Option<&Start>, Option<RootMeanSquare>) -> steinflow::Result<f64> + 'a;
-
 /// What a run's defaults depend on.
 pub struct Facts<'a> {
-    /// The number of coordinates.
-    pub dim: usize,
-    /// Rows of data that minibatches can be drawn of.
-    pub data_rows: usize,
+    /// The target.
+    pub target: &'a dyn LogDensity<f64>,
     /// Whether it is a posterior, usually much narrower than momenta of unit variance.
     pub is_posterior: bool,
-    /// Where particles begin unless the settings say; none where they are given.
-    pub start: Option<Start>,
-    /// Whether the target draws starts of its own.
-    pub draws_starts: bool,
-    /// How sharply the target is curved there.
-    pub sharpness: Box<Sharpness<'a>>,
+    /// Where particles begin.
+    pub start: Begin,
+    /// Dynamics in place of the method's own: the method is then the name of a field.
+    pub own_dynamics: Option<OwnDynamics>,
+}
+
+/// Where particles begin unless the settings say.
+pub enum Begin {
+    /// At N(mean, sd² I).
+    Normal(Start),
+    /// Where the target draws them, which is about there.
+    Drawn(Start),
+    /// At these places.
+    Given(Matrix<f64>),
+}
+
+/// What matters of dynamics that are not in the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnDynamics {
+    /// σ of the momentum, if they have one.
+    pub sigma: Option<f64>,
 }
 
 impl<'a> Facts<'a> {
     /// Of a model that ships.
     pub fn of(model: &'a dyn Model<f64>, spec: &ModelSpec) -> Self {
-        let sharpness = |start: Option<&Start>, rule: Option<RootMeanSquare>| match start {
-            Some(Start { mean, sd }) if mean.len() == model.dim() && *sd >= 0.0 => {
-                let places = integrator::places_around(mean, *sd);
-                integrator::sharpness(model, places.as_ref(), *sd, rule)
-            }
-            // A start that does not fit is the sampler's to refuse.
-            _ => Ok(1.0),
-        };
+        let takes_data = spec.info().is_ok_and(|info| info.takes("data"));
         Self {
-            dim: model.dim(),
-            data_rows: model.data_rows(),
-            is_posterior: spec.info().is_ok_and(|info| info.takes("data"))
-                && spec.name() != NETWORK,
-            start: Some(model.start()),
-            draws_starts: model.start_sample(1, 0).is_some(),
-            sharpness: Box::new(sharpness),
+            target: model,
+            is_posterior: takes_data && spec.name() != NETWORK,
+            start: match model.start_sample(1, 0) {
+                Some(_) => Begin::Drawn(model.start()),
+                None => Begin::Normal(model.start()),
+            },
+            own_dynamics: None,
         }
     }
+
+    /// How sharply the target is curved where particles start, in scaled coordinates if there is a rule
+    /// for them.
+    fn sharpness(&self, start: Option<&Start>, rule: Option<RootMeanSquare>) -> Result<f64> {
+        let around = |start: &Start| {
+            let sd = start.sd.max(0.0);
+            (integrator::places_around(&start.mean, sd), sd)
+        };
+        let (places, spread) = match (&self.start, start) {
+            (Begin::Given(places), _) => (places.clone(), spread(places)),
+            (_, Some(start)) | (Begin::Normal(start) | Begin::Drawn(start), None) => around(start),
+        };
+        // A start that does not fit is the sampler's to refuse.
+        if places.rows() == 0 || places.cols() != self.target.dim() {
+            return Ok(1.0);
+        }
+        Ok(integrator::sharpness(self.target, places.as_ref(), spread, rule)?)
+    }
+}
+
+/// The standard deviation of the particles, pooled over coordinates.
+fn spread(start: &Matrix<f64>) -> f64 {
+    let (count, dim) = (start.rows() as f64, start.cols());
+    let mut sum = 0.0;
+    for j in 0..dim {
+        let column = || (0..start.rows()).map(|i| start.row(i)[j]);
+        let mean = column().sum::<f64>() / count;
+        sum += column().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+    }
+    (sum / dim.max(1) as f64).sqrt()
 }
 
 impl Config {
@@ -81,11 +114,19 @@ impl Config {
     /// As [`Config::resolve`], for a target that is built already and named in the settings.
     pub fn resolve_on(mut settings: Settings, facts: &Facts<'_>) -> Result<Self> {
         let model = settings.spec.name().to_owned();
-        presets::apply(&model, facts.data_rows, &mut settings);
+        let rows = facts.target.data_rows();
+        presets::apply(&model, rows, &mut settings);
         let name = settings.method.clone().unwrap_or_default();
-        let method = Method::named(&name)?;
+        let method = match &facts.own_dynamics {
+            None => Method::named(&name)?,
+            Some(own) => field_alone(&name, own)?,
+        };
         let on_network = model == NETWORK;
-        check_fit(&settings, &method)?;
+        let has = match &facts.own_dynamics {
+            None => method.parameters(),
+            Some(_) => method.field.parameters().to_vec(),
+        };
+        check_fit(&settings, &method, &has)?;
         let kernel = resolve_kernel(&mut settings, &method, facts.is_posterior)?;
         let rule = fill(&mut settings.precondition, if on_network { "rms" } else { "none" });
         let preconditioner = match rule.as_str() {
@@ -98,30 +139,27 @@ impl Config {
                 return Err(LibraryError::unknown("preconditioner", other, ["rms", "none"]).into());
             }
         };
-        let start = resolve_start(&mut settings, facts);
-        let sharpness =
-            || (facts.sharpness)(start.as_ref(), preconditioner.map(|_| RootMeanSquare::default()));
-        let phases = resolve_phases(&mut settings, &method, sharpness)?;
-        resolve_parameters(&mut settings, &method, &phases)?;
+        let start = resolve_start(&mut settings, facts)?;
+        let sharpness = || {
+            // What the scaling would begin with.
+            let rule = preconditioner.map(|_| RootMeanSquare::default());
+            facts.sharpness(start.as_ref(), rule)
+        };
+        let sigma = match &facts.own_dynamics {
+            Some(own) => own.sigma,
+            None => settings.parameters.number(Parameter::Sigma),
+        };
+        let phases = resolve_phases(&mut settings, &method, sigma.unwrap_or(1.0), sharpness)?;
+        resolve_parameters(&mut settings, &has, &phases)?;
         let parameters = settings.parameters.values()?;
         parameters.validate(&method)?;
         let collect = resolve_collection(&mut settings)?;
-        let non_negative = |name, value: Option<f64>| match value {
-            Some(value) if !(value >= 0.0 && value.is_finite()) => {
-                Err(LibraryError::setting(name, value, "it must be zero or positive"))
-            }
-            value => Ok(value),
-        };
-        let tolerance = non_negative("tolerance", settings.tolerance)?;
-        // A budget beyond what a Duration holds is no budget.
-        let budget = non_negative("budget", settings.budget)?
-            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         if settings.trace_every == Some(0) {
             let remedy = "record every step with 1, or leave it out";
             return Err(LibraryError::setting("trace-every", 0, remedy).into());
         }
         if on_network {
-            settings.batch_size.get_or_insert(facts.data_rows.min(DEFAULT_BATCH));
+            settings.batch_size.get_or_insert(rows.min(DEFAULT_BATCH));
         }
         let total: u64 = phases.iter().map(|phase| phase.steps).sum();
         let precision = fill(&mut settings.precision, if on_network { "f32" } else { "f64" });
@@ -140,8 +178,8 @@ impl Config {
             start,
             batch_size: settings.batch_size,
             policy: NonFinitePolicy::parse(&fill(&mut settings.non_finite, "stop"))?,
-            budget,
-            tolerance,
+            budget: budget(settings.budget)?,
+            tolerance: not_negative("tolerance", settings.tolerance)?,
             trace_every: *settings.trace_every.get_or_insert((total / 1000).max(1)),
             preconditioner,
             resample_every: settings.resample_every,
@@ -149,6 +187,21 @@ impl Config {
             phases,
             settings,
         })
+    }
+}
+
+/// A wall-clock limit. One beyond what a Duration holds is none.
+pub(crate) fn budget(seconds: Option<f64>) -> Result<Option<Duration>> {
+    let seconds = not_negative("budget", seconds)?;
+    Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
+}
+
+pub(crate) fn not_negative(name: &'static str, value: Option<f64>) -> Result<Option<f64>> {
+    match value {
+        Some(value) if !(value >= 0.0 && value.is_finite()) => {
+            Err(LibraryError::setting(name, value, "it must be zero or positive").into())
+        }
+        value => Ok(value),
     }
 }
 
@@ -191,39 +244,76 @@ fn record_model_defaults(settings: &mut Settings) -> Result<()> {
 }
 
 /// Mean and spread of the start, written down unless the target draws its own or they are given.
-fn resolve_start(settings: &mut Settings, facts: &Facts<'_>) -> Option<Start> {
+fn resolve_start(settings: &mut Settings, facts: &Facts<'_>) -> Result<Option<Start>> {
     let is_open = settings.start_mean.is_none() && settings.start_sd.is_none();
-    if facts.draws_starts && is_open {
-        return None;
-    }
-    let own = facts.start.clone()?;
+    let own = match &facts.start {
+        Begin::Drawn(_) | Begin::Given(_) if is_open => return Ok(None),
+        Begin::Given(_) => {
+            let option = if settings.start_sd.is_some() { "start-sd" } else { "start-mean" };
+            let remedy = "both say where particles start; drop one";
+            return Err(Error::does_not_fit(option, "particles that are given", remedy));
+        }
+        Begin::Normal(own) | Begin::Drawn(own) => own.clone(),
+    };
     let mean = match settings.start_mean.take() {
         None => own.mean,
-        Some(mean) if mean.len() == 1 => vec![mean[0]; facts.dim],
+        Some(mean) if mean.len() == 1 => vec![mean[0]; facts.target.dim()],
         Some(mean) => mean,
     };
     let start = Start { mean, sd: settings.start_sd.unwrap_or(own.sd) };
     settings.start_mean = Some(start.mean.clone());
     settings.start_sd = Some(start.sd);
-    Some(start)
+    Ok(Some(start))
+}
+
+/// The method of dynamics that are not in the catalogue: a field by its name. Defaults are those of the
+/// nearest dynamics that are.
+fn field_alone(name: &str, own: &OwnDynamics) -> Result<Method> {
+    // SPOS and LAWGD are for one dynamics each.
+    let known = |field: &&FieldKind| {
+        !matches!(field, FieldKind::Spos | FieldKind::SposExact | FieldKind::Lawgd)
+    };
+    let fields = || FieldKind::ALL.iter().filter(known);
+    let Some(&field) = fields().find(|field| field.name() == name) else {
+        let names = fields().map(|field| field.name());
+        return Err(LibraryError::unknown("field for dynamics of your own", name, names).into());
+    };
+    let dynamics = match own.sigma {
+        Some(_) => DynamicsKind::Sghmc,
+        None => DynamicsKind::Langevin,
+    };
+    Ok(Method { name: name.to_owned(), dynamics, field })
 }
 
 fn resolve_phases(
     settings: &mut Settings,
     method: &Method,
-    sharpness: impl FnOnce() -> steinflow::Result<f64>,
+    sigma: f64,
+    sharpness: impl FnOnce() -> Result<f64>,
 ) -> Result<Vec<Phase>> {
-    if let Some(phases) = settings.phase.clone() {
+    let momentum = method.dynamics.has_momentum();
+    let default_integrator = if momentum { "splitting" } else { "euler" };
+    if let Some(mut phases) = settings.phase.clone() {
         let rival = ["steps", "step_size", "eta", "integrator"];
         if let Some(option) = rival.into_iter().find(|name| settings.get(name).is_some()) {
             let remedy = "a phase states integrator, step size and steps; drop one of the two";
             return Err(Error::does_not_fit(option, "--phase", remedy));
         }
-        phases.iter().try_for_each(Phase::validate)?;
+        // What a phase leaves empty has the default of a run without phases.
+        let is_open = phases.iter().any(|phase| phase.step_size.is_empty());
+        let default = if is_open { method.default_step_size(sigma, sharpness()?) } else { 0.0 };
+        for phase in &mut phases {
+            if phase.integrator.is_empty() {
+                default_integrator.clone_into(&mut phase.integrator);
+            }
+            if phase.step_size.is_empty() {
+                phase.step_size = default.to_string();
+            }
+            phase.validate()?;
+        }
+        settings.phase = Some(phases.clone());
         return Ok(phases);
     }
-    let momentum = method.dynamics.has_momentum();
-    let sigma = settings.parameters.number(Parameter::Sigma).unwrap_or(1.0);
     let step_size = match (settings.step_size.take(), settings.eta.take()) {
         (Some(_), Some(_)) => {
             let remedy = "both set the step size; drop one";
@@ -239,7 +329,6 @@ fn resolve_phases(
         }
         (None, None) => method.default_step_size(sigma, sharpness()?).to_string(),
     };
-    let default_integrator = if momentum { "splitting" } else { "euler" };
     let phase = Phase {
         integrator: settings.integrator.take().unwrap_or_else(|| default_integrator.to_owned()),
         steps: settings.steps.take().unwrap_or(DEFAULT_STEPS),
@@ -251,8 +340,7 @@ fn resolve_phases(
 }
 
 /// Refuses parameters that the method does not have.
-fn check_fit(settings: &Settings, method: &Method) -> Result<()> {
-    let own = method.parameters();
+fn check_fit(settings: &Settings, method: &Method, own: &[Parameter]) -> Result<()> {
     let names: Vec<&str> = own.iter().map(|parameter| parameter.name()).collect();
     for &parameter in Parameter::ALL {
         let name = parameter.name().replace('-', "_");
@@ -277,7 +365,7 @@ fn of_method(method: &Method) -> String {
 }
 
 /// Writes down the parameters that the method has.
-fn resolve_parameters(settings: &mut Settings, method: &Method, phases: &[Phase]) -> Result<()> {
+fn resolve_parameters(settings: &mut Settings, own: &[Parameter], phases: &[Phase]) -> Result<()> {
     if let Some(alpha) = settings.alpha.take() {
         if settings.parameters.number(Parameter::Friction).is_some() {
             let remedy = "both set the friction; drop one";
@@ -296,7 +384,7 @@ fn resolve_parameters(settings: &mut Settings, method: &Method, phases: &[Phase]
         settings.parameters.put(Parameter::Friction, friction);
     }
     let steps: u64 = phases.iter().map(|phase| phase.steps).sum();
-    for parameter in method.parameters() {
+    for &parameter in own {
         let is_open = settings.parameters.get(&parameter.name().replace('-', "_")).is_none();
         let default = match parameter {
             // The bandwidth of an exact sampler is held after a tenth of the run.

@@ -1,6 +1,7 @@
 //! From a config to the sampler that it describes.
 
 use steinflow::dynamics::Dynamics;
+use steinflow::field::Field;
 use steinflow::method::{FieldKind, Region};
 use steinflow::{LogDensity, Matrix, Real, Sampler};
 use steinflow_models::{Describe, Model};
@@ -20,11 +21,9 @@ impl Config {
     pub fn sampler<'a, T: Real>(&self, model: &'a dyn Model<T>) -> Result<Sampler<'a, T>> {
         let start = self.start(model);
         // A grid is laid over the model in double precision.
-        let wide = match self.flow() {
-            Some((method, _)) if method.field == FieldKind::Lawgd => {
-                Some(steinflow_models::build::<f64>(self.spec())?)
-            }
-            _ => None,
+        let wide = match self.needs_region() {
+            true => Some(steinflow_models::build::<f64>(self.spec())?),
+            false => None,
         };
         let limits = wide.as_ref().and_then(|wide| window(&**wide));
         let region = match (&wide, &limits) {
@@ -32,6 +31,17 @@ impl Config {
             _ => None,
         };
         self.sampler_on(model, start, None, region)
+    }
+
+    /// Whether the field needs a grid over a region of the target.
+    pub fn needs_region(&self) -> bool {
+        self.flow().is_some_and(|(method, _)| method.field == FieldKind::Lawgd)
+    }
+
+    /// The field, on a region where it needs one.
+    pub fn field<T: Real>(&self, region: Option<Region<'_>>) -> Result<Box<dyn Field<T>>> {
+        let Way::Flow { method, parameters, kernel } = &self.way;
+        Ok(method.build_field::<T>(kernel.clone().unwrap_or_default(), parameters, region)?)
     }
 
     /// Where the particles of a model begin.
@@ -52,11 +62,8 @@ impl Config {
         dynamics: Option<Box<dyn Dynamics<T> + 'a>>,
         region: Option<Region<'_>>,
     ) -> Result<Sampler<'a, T>> {
-        let Way::Flow { method, parameters, kernel } = &self.way;
-        let field =
-            method.build_field::<T>(kernel.clone().unwrap_or_default(), parameters, region)?;
-        let dynamics = dynamics.unwrap_or_else(|| method.build_dynamics::<T>(parameters));
-        let mut sampler = Sampler::new(target, dynamics, field);
+        let dynamics = dynamics.unwrap_or_else(|| self.dynamics());
+        let mut sampler = Sampler::new(target, dynamics, self.field::<T>(region)?);
         sampler = match start {
             Start::Normal(start) => sampler.start_normal(self.particles, &start.mean, start.sd),
             Start::At(theta) => sampler.start_at(theta),

@@ -1,14 +1,15 @@
 //! A model that ships, by name.
 
-use std::path::PathBuf;
-
 use numpy::PyArray2;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use steinflow::{MatRef, Matrix};
+use steinflow_config::window;
 use steinflow_models::{Model, ModelSpec, build};
 
 use crate::arrays::{Array2, Number, Rows, array};
+use crate::config::plain;
 use crate::errors::to_python;
 use crate::threads::compute;
 
@@ -20,54 +21,54 @@ pub struct BuiltIn {
     model: Box<dyn Model<f64>>,
 }
 
-/// An error of the models' crate: always a wrong request.
-fn refused(error: &steinflow_models::Error) -> PyErr {
-    PyValueError::new_err(error.to_string())
+fn refused(error: steinflow_models::Error) -> PyErr {
+    crate::errors::refused(error.into())
 }
 
 impl BuiltIn {
     /// The model in a precision.
     pub fn build<T: Number>(&self) -> PyResult<Box<dyn Model<T>>> {
-        build::<T>(&self.spec).map_err(|error| refused(&error))
+        build::<T>(&self.spec).map_err(refused)
     }
 }
 
 #[pymethods]
 impl BuiltIn {
     #[new]
-    #[pyo3(signature = (
-        name, *, dim=None, data=None, target=None, prior_sd=None, noise_sd=None, condition=None
-    ))]
-    fn new(
-        name: String,
-        dim: Option<usize>,
-        data: Option<PathBuf>,
-        target: Option<String>,
-        prior_sd: Option<f64>,
-        noise_sd: Option<f64>,
-        condition: Option<f64>,
-    ) -> PyResult<Self> {
-        let spec = ModelSpec {
-            name,
-            dim,
-            condition,
-            data,
-            target,
-            prior_sd,
-            noise_sd,
-            ..ModelSpec::default()
-        };
-        let model = build::<f64>(&spec).map_err(|error| refused(&error))?;
+    #[pyo3(signature = (name, **options))]
+    fn new(name: String, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut spec = ModelSpec::named(&name);
+        for (option, value) in options.into_iter().flat_map(|options| options.iter()) {
+            let option: String = option.extract()?;
+            if value.is_none() {
+                continue;
+            }
+            let shown = value.repr()?;
+            let wrong = |remedy: &str| format!("{option} is {shown}: {remedy}");
+            let plain = plain(&value)
+                .ok_or_else(|| PyTypeError::new_err(wrong("give a number, a word or a path")))?;
+            match spec.set(&option, &plain) {
+                Some(Ok(())) => {}
+                Some(Err(remedy)) => return Err(PyValueError::new_err(wrong(&remedy))),
+                None => {
+                    let names = ModelSpec::table().into_iter().map(|option| option.name);
+                    let error = steinflow::Error::unknown("option", &option, names);
+                    return Err(PyTypeError::new_err(format!("model(): {error}")));
+                }
+            }
+        }
+        let model = build::<f64>(&spec).map_err(refused)?;
         Ok(Self { spec, model })
     }
 
     #[getter]
     fn name(&self) -> &str {
-        &self.spec.name
+        self.spec.name()
     }
 
+    /// The number of coordinates.
     #[getter]
-    fn dim(&self) -> usize {
+    pub fn dim(&self) -> usize {
         self.model.dim()
     }
 
@@ -85,30 +86,7 @@ impl BuiltIn {
     /// deviations; None where neither is known.
     #[getter]
     fn window(&self) -> Option<Vec<(f64, f64)>> {
-        if let Some(window) = self.model.window() {
-            return Some(window.map(Into::into).to_vec());
-        }
-        let exact = self.model.exact_moments()?;
-        let around = |j: usize| {
-            let (mean, sd) = (exact.mean[j], exact.covariance.row(j)[j].sqrt());
-            (mean - 6.0 * sd, mean + 6.0 * sd)
-        };
-        Some((0..exact.mean.len()).map(around).collect())
-    }
-
-    /// Starting particles, one a row.
-    fn start<'py>(
-        &self,
-        py: Python<'py>,
-        count: usize,
-        seed: u64,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        crate::run::require_room(count, self.model.dim())?;
-        if let Some(start) = self.model.start_sample(count, seed) {
-            return array(py, start);
-        }
-        let start = self.model.start();
-        array(py, crate::run::normal(count, &start.mean, start.sd, seed))
+        window(&*self.model)
     }
 
     /// The mean and covariance of the density, where they are known.

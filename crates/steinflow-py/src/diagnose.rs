@@ -9,24 +9,23 @@ use steinflow::diagnostics::{
     sliced_wasserstein, squared_mean_discrepancy,
 };
 use steinflow::kernel::{Bandwidth, Radial};
-use steinflow::method::FieldKind;
 use steinflow::run::Samples;
 
 use crate::arrays::{Array2, Number, Rows, matrix};
+use crate::config::Config;
 use crate::errors::to_python;
-use crate::settings::Settings;
 use crate::target::Target;
 use crate::threads::compute;
 
 /// Judges the particles of a run, `state` with auxiliary variables; `draws` are collected ones, draw after
 /// draw of all particles.
 #[pyfunction]
-#[pyo3(signature = (target, state, settings, *, log_densities, discrepancies, draws=None, search_modes=true))]
+#[pyo3(signature = (target, state, config, *, log_densities, discrepancies, draws=None, search_modes=true))]
 pub fn diagnose<'py>(
     py: Python<'py>,
     target: Target<'py>,
     state: Array2<'py>,
-    settings: Settings,
+    config: PyRef<'py, Config>,
     log_densities: Vec<f64>,
     discrepancies: Vec<f64>,
     draws: Option<Array2<'py>>,
@@ -34,7 +33,7 @@ pub fn diagnose<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let discrepancies = discrepancies.into_iter().filter(|x| !x.is_nan()).collect();
     let course = Course { log_densities, discrepancies };
-    let request = Request { py, settings: &settings, course: &course, search_modes };
+    let request = Request { py, config: &config, course: &course, search_modes };
     match (state, draws) {
         (Array2::Double(state), None) => request.judge(&target, &state, None),
         (Array2::Single(state), None) => request.judge(&target, &state, None),
@@ -50,7 +49,7 @@ pub fn diagnose<'py>(
 
 struct Request<'py, 's> {
     py: Python<'py>,
-    settings: &'s Settings,
+    config: &'s Config,
     course: &'s Course,
     search_modes: bool,
 }
@@ -64,8 +63,7 @@ impl<'py> Request<'py, '_> {
     ) -> PyResult<Bound<'py, PyDict>> {
         let target = target.density::<T>()?;
         let target = &*target;
-        let method = self.settings.method()?;
-        let structure = self.settings.structure(self.py, target.dim())?;
+        let structure = self.config.structure(self.py, target.dim())?;
         let state = matrix(state);
         let draws = draws.map(|draws| {
             let (theta, chains) = (matrix(draws), state.rows());
@@ -77,8 +75,8 @@ impl<'py> Request<'py, '_> {
             target,
             state: &state,
             structure: &structure,
-            is_interacting: method.field.has_kernel() || method.field == FieldKind::Lawgd,
-            is_random: method.field.is_random(),
+            is_interacting: self.config.complete.is_interacting(),
+            is_random: self.config.complete.is_random(),
             course: self.course,
             draws: draws.as_ref(),
             search_modes: self.search_modes,

@@ -5,6 +5,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use steinflow::Error;
+use steinflow_config::in_python;
 
 create_exception!(
     steinflow,
@@ -20,8 +21,16 @@ pub fn to_python(error: Error) -> PyErr {
             Ok(raised) => *raised,
             Err(other) => SamplingError::new_err(other.to_string()),
         },
-        error if error.is_usage() => PyValueError::new_err(error.to_string()),
+        error if error.is_usage() => PyValueError::new_err(in_python(&error.to_string())),
         error => SamplingError::new_err(error.to_string()),
+    }
+}
+
+/// The exception for a description of a run that cannot be carried out.
+pub fn refused(error: steinflow_config::Error) -> PyErr {
+    match error {
+        steinflow_config::Error::Library(error) => to_python(error),
+        error => PyValueError::new_err(in_python(&error.to_string())),
     }
 }
 

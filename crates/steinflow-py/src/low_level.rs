@@ -9,8 +9,8 @@ use steinflow::kernel::{Bandwidth, Radial};
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real, Result, System};
 
 use crate::arrays::{Array2, Number, Rows, array, matrix, same_precision};
-use crate::errors::to_python;
-use crate::settings::Settings;
+use crate::config::Config;
+use crate::errors::{refused, to_python};
 use crate::threads::compute;
 
 /// A target whose score is known where the particles are.
@@ -44,16 +44,16 @@ pub fn velocity<'py>(
     state: Array2<'py>,
     score: &Bound<'py, PyAny>,
     log_density: Option<Vec<f64>>,
-    settings: Settings,
+    config: PyRef<'py, Config>,
 ) -> PyResult<Bound<'py, PyAny>> {
     match state {
         Array2::Double(state) => {
             let score = same_precision::<f64>(score, "score")?;
-            Ok(velocity_of(py, matrix(&state), &score, log_density, &settings)?.into_any())
+            Ok(velocity_of(py, matrix(&state), &score, log_density, &config)?.into_any())
         }
         Array2::Single(state) => {
             let score = same_precision::<f32>(score, "score")?;
-            Ok(velocity_of(py, matrix(&state), &score, log_density, &settings)?.into_any())
+            Ok(velocity_of(py, matrix(&state), &score, log_density, &config)?.into_any())
         }
     }
 }
@@ -63,15 +63,17 @@ fn velocity_of<'py, T: Number>(
     state: Matrix<T>,
     score: &PyReadonlyArray2<'py, T>,
     log_density: Option<Vec<f64>>,
-    settings: &Settings,
+    config: &Config,
 ) -> PyResult<Bound<'py, PyArray2<T>>> {
     let score = Rows::of(score);
     let score = score.as_ref();
     let (count, dim) = (score.rows(), score.cols());
-    let motion = settings.motion::<T>(py, None)?;
-    let blocks = motion.dynamics.structure(dim).blocks();
+    let (own, raised) = config.own_dynamics::<T>(py)?;
+    let dynamics = own.unwrap_or_else(|| config.complete.dynamics());
+    let field = config.complete.field::<T>(None).map_err(refused)?;
+    let blocks = dynamics.structure(dim).blocks();
     if (state.rows(), state.cols()) != (count, blocks * dim) {
-        let (name, names) = (&motion.method.name, motion.dynamics.structure(dim).block_names());
+        let (name, names) = (&config.complete.method, dynamics.structure(dim).block_names());
         return Err(PyValueError::new_err(format!(
             "particles have shape ({}, {}), but the method `{name}` moves ({}) and the score has shape \
              ({count}, {dim}): expected ({count}, {})",
@@ -93,9 +95,8 @@ fn velocity_of<'py, T: Number>(
     };
     let theta = Matrix::from_fn(count, dim, |i, j| state.row(i)[j]);
     let target = Known { log_density, score };
-    let raised = motion.raised.clone();
     let found = compute(py, || {
-        let mut system = System::new(target, motion.dynamics, motion.field, &theta, settings.seed)?;
+        let mut system = System::new(target, dynamics, field, &theta, config.complete.seed)?;
         system.set_state(state)?;
         let all: Vec<usize> = (0..blocks).collect();
         system.velocity(&all)

@@ -5,10 +5,12 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Result};
+use steinflow_config::{Config, Start};
+use steinflow_models::Model;
 
 use crate::arrays::{Number, aligned_copy};
 use crate::built_in::BuiltIn;
-use crate::errors::from_python;
+use crate::errors::{from_python, refused};
 
 /// What is asked to be sampled.
 #[derive(FromPyObject)]
@@ -28,13 +30,44 @@ impl Target<'_> {
         })
     }
 
-    /// Its density in `f64`, where the particles are in `T`.
-    pub fn wide_density<T: Number>(&self) -> PyResult<Box<dyn LogDensity<f64> + '_>> {
+    /// The number of coordinates.
+    pub fn dim(&self) -> usize {
         match self {
-            Self::Function(function) if T::NAME == "f32" => Ok(Box::new(Widened(function))),
+            Self::BuiltIn(model) => model.dim(),
+            Self::Function(function) => function.dim,
+        }
+    }
+
+    /// Its density for a run: of a model that ships, the one that the config has written down.
+    pub fn density_of<T: Number>(&self, config: &Config) -> PyResult<Box<dyn LogDensity<T> + '_>> {
+        match self {
+            Self::BuiltIn(_) => Ok(Box::new(built::<T>(config)?)),
+            Self::Function(_) => self.density::<T>(),
+        }
+    }
+
+    /// Where particles begin that are not given.
+    pub fn start<T: Number>(&self, config: &Config) -> PyResult<Start<T>> {
+        match (self, &config.start) {
+            (_, Some(start)) => Ok(Start::Normal(start.clone())),
+            (Self::BuiltIn(_), None) => Ok(config.start(&*built::<T>(config)?)),
+            (Self::Function(_), None) => {
+                Err(PyValueError::new_err("the run was described with init: pass it"))
+            }
+        }
+    }
+
+    /// Its density in `f64`, where the particles may be in `f32`.
+    pub fn wide_density(&self, is_single: bool) -> PyResult<Box<dyn LogDensity<f64> + '_>> {
+        match self {
+            Self::Function(function) if is_single => Ok(Box::new(Widened(function))),
             _ => self.density::<f64>(),
         }
     }
+}
+
+fn built<T: Number>(config: &Config) -> PyResult<Box<dyn Model<T>>> {
+    steinflow_models::build::<T>(config.spec()).map_err(|error| refused(error.into()))
 }
 
 /// `function(theta, rows, scale) -> (log_density, score)`, called with the interpreter held; `rows`

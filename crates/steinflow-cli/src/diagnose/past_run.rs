@@ -11,8 +11,8 @@ use steinflow_io::{Column, Values, is_finished_run, read_parquet};
 use steinflow_models::network::NetworkFit;
 use steinflow_models::{Model, NETWORK};
 
-use steinflow_config::Config;
 use crate::error::{Error, Result};
+use steinflow_config::Config;
 use steinflow_config::Settings;
 
 /// What a run has left, in double precision.

@@ -9,9 +9,9 @@ use steinflow::run::Samples;
 use steinflow::{Matrix, Real};
 use steinflow_models::{Model, NETWORK};
 
-use steinflow_config::Config;
 use crate::error::Result;
 use crate::summary::{short, table};
+use steinflow_config::Config;
 
 /// The file that holds a verdict in a run folder.
 pub const FILE: &str = "diagnosis.json";

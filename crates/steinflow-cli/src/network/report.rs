@@ -11,11 +11,11 @@ use steinflow_models::Describe as _;
 use steinflow_models::network::{NetworkFit, NetworkSpec, Precision, TestRows};
 
 use super::{LEVELS, Predictions, Record, thinned};
-use steinflow_config::Config;
 use crate::error::Result;
 use crate::progress;
 use crate::scores::Scores;
 use crate::summary::short;
+use steinflow_config::Config;
 
 /// What `summary.json` has on a network instead of moments of its weights.
 #[derive(Clone, Debug, Serialize)]

@@ -6,9 +6,9 @@ use steinflow_io::plot::limits_of;
 use steinflow_io::report::{Grid, Line, Points};
 use steinflow_models::{Model, NETWORK};
 
-use steinflow_config::Config;
 use crate::error::Result;
 use crate::grid::log_density_grid;
+use steinflow_config::Config;
 use steinflow_config::Settings;
 
 /// Places along a side of the surface.

@@ -9,8 +9,8 @@ use steinflow_io::RunFolder;
 
 use super::jobs;
 use crate::args::CommonArguments;
-use steinflow_config::{Config, Settings};
 use crate::error::Result;
+use steinflow_config::{Config, Settings};
 use steinflow_models::ModelSpec;
 
 /// The settings that ship with the command.
@@ -48,10 +48,11 @@ struct Cell {
 }
 
 pub fn run(arguments: &CommonArguments) -> Result<()> {
-    let mut plan: Plan = toml::from_str(SETTINGS).map_err(|error| steinflow_config::Error::Wrong {
-        path: "experiments/collapse/settings.toml".into(),
-        message: error.to_string(),
-    })?;
+    let mut plan: Plan =
+        toml::from_str(SETTINGS).map_err(|error| steinflow_config::Error::Wrong {
+            path: "experiments/collapse/settings.toml".into(),
+            message: error.to_string(),
+        })?;
     if arguments.quick {
         plan.dims.retain(|&dim| dim <= 10);
         plan.seeds.truncate(2);

@@ -22,8 +22,8 @@ use steinflow_models::{Describe as _, Parts, toy::TriCrescent};
 
 use crate::args::ToyArguments;
 use crate::error::Result;
-use steinflow_config::Settings;
 use backdrop::Backdrop;
+use steinflow_config::Settings;
 
 const METHODS: &str = include_str!("../../../../experiments/toy/methods.toml");
 /// As `steinflow sample`.

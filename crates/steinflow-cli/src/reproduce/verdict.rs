@@ -13,9 +13,9 @@ use steinflow_models::Model;
 
 use super::jobs;
 use crate::args::CommonArguments;
-use steinflow_config::{Config, Settings};
 use crate::diagnose::judge;
 use crate::error::Result;
+use steinflow_config::{Config, Settings};
 use steinflow_models::ModelSpec;
 
 /// The settings that ship with the command.
@@ -101,10 +101,11 @@ struct Case {
 }
 
 pub fn run(arguments: &CommonArguments) -> Result<()> {
-    let mut plan: Plan = toml::from_str(SETTINGS).map_err(|error| steinflow_config::Error::Wrong {
-        path: "experiments/verdict/settings.toml".into(),
-        message: error.to_string(),
-    })?;
+    let mut plan: Plan =
+        toml::from_str(SETTINGS).map_err(|error| steinflow_config::Error::Wrong {
+            path: "experiments/verdict/settings.toml".into(),
+            message: error.to_string(),
+        })?;
     if arguments.quick {
         plan.seeds.truncate(1);
         plan.target.retain(|target| target.dim.is_none_or(|dim| dim <= 10));

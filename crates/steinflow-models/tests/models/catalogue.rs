@@ -11,7 +11,7 @@ use steinflow_models::{Error, Model, ModelSpec, build, catalogue};
 use crate::support::csv_text;
 
 fn named(name: &str) -> ModelSpec {
-    ModelSpec { name: name.to_owned(), ..ModelSpec::default() }
+    ModelSpec::named(name)
 }
 
 fn error(spec: &ModelSpec) -> Error {
@@ -32,7 +32,7 @@ fn build_all<T: Real>() -> Vec<Box<dyn Model<T>>> {
         .iter()
         .map(|info| {
             let spec =
-                ModelSpec { data: info.needs_data.then(|| data.clone()), ..named(info.name) };
+                ModelSpec { data: info.takes("data").then(|| data.clone()), ..named(info.name) };
             build::<T>(&spec).unwrap()
         })
         .collect()
@@ -45,7 +45,7 @@ fn describe_themselves<T: Real>() {
         let start = model.start();
         assert!(start.mean.len() == dim && start.sd > 0.0, "{name}");
         assert_eq!(model.window().is_some(), dim == 2, "{name}");
-        assert_eq!(model.data_rows(), if info.needs_data { 30 } else { 0 }, "{name}");
+        assert_eq!(model.data_rows(), if info.takes("data") { 30 } else { 0 }, "{name}");
         let solvable = !["logistic-regression", "bnn"].contains(&name);
         assert_eq!(model.exact_moments().is_some(), solvable, "{name}");
         assert_eq!(model.exact_sample(2, 0).map(|sample| sample.rows()), solvable.then_some(2));
@@ -79,7 +79,7 @@ fn every_model_builds_and_describes_itself() {
 
 #[test]
 fn the_dimension_is_chosen_where_it_can_be() {
-    for (info, dim) in catalogue().iter().filter(|info| info.takes_dim).zip([7, 3, 5]) {
+    for (info, dim) in catalogue().iter().filter(|info| info.takes("dim")).zip([7, 3, 5]) {
         let spec = ModelSpec { dim: Some(dim), ..named(info.name) };
         assert_eq!(build::<f32>(&spec).unwrap().dim(), dim);
     }

@@ -6,8 +6,7 @@
 (100, 2)
 
 `sample` takes a JAX, PyTorch or NumPy log density, a NumPyro or PyMC model, a Stan model or the name
-of a model that ships; `tune` finds step size and momentum for one. `methods()` and `models()` list what
-has a name. `Result.diagnose`, `ksd_test` and `distances` say whether to believe particles. `velocity`,
+of a model that ships. `methods()` and `models()` list what has a name. `Result.diagnose`, `ksd_test` and `distances` say whether to believe particles. `velocity`,
 `kernel_sums`, `ksd` and `Dynamics` are the pieces, for a loop of your own.
 """
 
@@ -18,7 +17,6 @@ from steinflow._low_level import bandwidth, jax_velocity, kernel_sums, ksd, velo
 from steinflow._result import Result
 from steinflow._sample import sample
 from steinflow._steinflow import SamplingError, __version__
-from steinflow._tune import TuneResult, tune
 
 __all__ = [
     "Coefficient",
@@ -31,7 +29,6 @@ __all__ = [
     "ModelInfo",
     "Result",
     "SamplingError",
-    "TuneResult",
     "__version__",
     "bandwidth",
     "distances",
@@ -43,6 +40,5 @@ __all__ = [
     "model",
     "models",
     "sample",
-    "tune",
     "velocity",
 ]

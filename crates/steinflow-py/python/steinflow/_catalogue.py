@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
+from typing import Unpack
 
-from steinflow import _steinflow
+from steinflow import _settings, _steinflow
+from steinflow._typed import ModelOptions
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,8 @@ def models() -> list[ModelInfo]:
     return [ModelInfo(*info) for info in _steinflow.models()]
 
 
-def model(
-    name: str,
-    *,
-    dim: int | None = None,
-    data: str | PathLike[str] | None = None,
-    target: str | None = None,
-    prior_sd: float | None = None,
-    noise_sd: float | None = None,
-    condition: float | None = None,
-) -> _steinflow.BuiltIn:
+@_settings.documented(_steinflow.model_options())
+def model(name: str, **options: Unpack[ModelOptions]) -> _steinflow.BuiltIn:
     """A model that ships, with options.
 
     >>> import steinflow
@@ -70,21 +63,6 @@ def model(
     ----------
     name
         One of `models()`.
-    dim
-        The number of coordinates, for models that come in any.
-    data, target
-        The CSV file of a regression, or the name of a data set, and the column to predict.
-    prior_sd, noise_sd
-        Standard deviations of a regression.
-    condition
-        Largest over smallest variance of the `gaussian` with a `dim`.
+    {settings}
     """
-    return _steinflow.BuiltIn(
-        name,
-        dim=dim,
-        data=data,
-        target=target,
-        prior_sd=prior_sd,
-        noise_sd=noise_sd,
-        condition=condition,
-    )
+    return _steinflow.BuiltIn(name, **options)

@@ -57,7 +57,7 @@ def of_result(result: Result, search_modes: bool) -> Diagnosis:
     found = _steinflow.diagnose(
         run.target.built_in or run.target,
         np.ascontiguousarray(result.state),
-        run.settings,
+        run.config,
         log_densities=result.trace["mean_log_density"].tolist(),
         discrepancies=result.trace["ksd"].tolist(),
         draws=draws if draws is not None and len(draws) else None,
@@ -96,7 +96,7 @@ def ksd_test(
     """
     points = _rows(particles, "particles", np.float64)
     score = _rows(score, "score", np.float64)
-    rule = _settings.text(bandwidth) or "median"
+    rule = _settings.text(bandwidth)
     return KsdTest(*_steinflow.ksd_test(points, score, kernel, rule, replicates, seed))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,8 @@ def velocity(
     *,
     method: str = "svgd",
     log_density: Any = None,
-    kernel: str | None = None,
-    kernel_on: str | None = None,
-    bandwidth: Any = None,
     dynamics: Any = None,
-    **parameters: Any,
+    **settings: Any,
 ) -> np.ndarray:
     """The velocity of every particle.
 
@@ -50,8 +48,8 @@ def velocity(
         `(N, d)`; for methods with momentum the whole state (θ, r, …), `(N, blocks · d)`.
     score
         ∇log π(θ) of every particle, `(N, d)`.
-    method, kernel, kernel_on, bandwidth, dynamics, **parameters
-        As for `steinflow.sample`.
+    method, dynamics, **settings
+        As for `steinflow.sample`: `kernel`, `kernel_on`, `bandwidth`, and what the method has.
     log_density
         log π(θ), for metrics that read it.
 
@@ -61,16 +59,13 @@ def velocity(
         Shaped as `particles`. The noise of a stochastic method is not in it.
     """
     state = _rows(particles, "particles")
-    settings = _settings.make(
-        method,
-        dynamics=dynamics,
-        kernel=kernel,
-        kernel_on=kernel_on,
-        bandwidth=bandwidth,
-        **_settings.split_parameters(parameters),
-    )
+    score = _rows(score, "score", state.dtype)
+    # Nothing is evaluated where a step size is given.
+    target = SimpleNamespace(function=None, dim=score.shape[1], data_rows=0)
+    given = {"method": method, "step_size": 1.0, **settings}
+    config = _steinflow.Config.resolve(given, target, dynamics=dynamics)
     known = None if log_density is None else np.ravel(numbers(log_density)).astype(float).tolist()
-    return _steinflow.velocity(state, _rows(score, "score", state.dtype), known, settings)
+    return _steinflow.velocity(state, score, known, config)
 
 
 def jax_velocity(particles: Any, score: Any, **settings: Any) -> Any:
@@ -100,7 +95,7 @@ def kernel_sums(
     """
     points = _rows(particles, "particles")
     values = _rows(values, "values", points.dtype)
-    return _steinflow.kernel_sums(points, values, kernel, _settings.text(bandwidth) or "median-log")
+    return _steinflow.kernel_sums(points, values, kernel, _settings.text(bandwidth))
 
 
 def bandwidth(particles: Any, rule: Any = "median-log") -> float:
@@ -110,7 +105,7 @@ def bandwidth(particles: Any, rule: Any = "median-log") -> float:
     >>> steinflow.bandwidth(np.array([[0.0], [3.0], [4.0]]), "median")
     9.0
     """
-    return _steinflow.bandwidth(_rows(particles, "particles"), _settings.text(rule) or "median-log")
+    return _steinflow.bandwidth(_rows(particles, "particles"), _settings.text(rule))
 
 
 def ksd(
@@ -133,6 +128,6 @@ def ksd(
     """
     points = _rows(particles, "particles")
     score = _rows(score, "score", points.dtype)
-    rule = _settings.text(bandwidth) or "median"
+    rule = _settings.text(bandwidth)
     squared = _steinflow.squared_ksd(points, score, kernel, rule, statistic)
     return float(np.sqrt(max(squared, 0.0))) if statistic == "v" else squared

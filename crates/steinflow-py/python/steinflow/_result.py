@@ -14,7 +14,6 @@ from steinflow._low_level import ksd as stein_discrepancy
 if TYPE_CHECKING:
     from steinflow._diagnosis import Diagnosis
     from steinflow._sample import Run
-    from steinflow._tune import TuneResult
 
 
 class Result:
@@ -31,7 +30,6 @@ class Result:
     def __init__(self, run: Run, outcome: dict[str, Any]) -> None:
         self._run = run
         self._checkpoint = outcome["checkpoint"]
-        self._step_sizes: list[float | None] = outcome["step_sizes"]
         self.state: np.ndarray = outcome["state"]
         """z = (θ, r, …) of every particle, `(N, blocks · d)`."""
         self.blocks: list[str] = outcome["blocks"]
@@ -43,12 +41,10 @@ class Result:
         self.steps: int = outcome["steps"]
         self.trace: dict[str, np.ndarray] = outcome["trace"]
         """Step, mean log density, velocity norm, bandwidth, KSD, step size, gradients and seconds."""
-        self.method: str = run.settings["method"]
+        self.method: str = run.config.method
         self._draws: np.ndarray | None = outcome.get("draws")
         self.draw_steps: np.ndarray | None = outcome.get("draw_steps")
         self._outcome = outcome
-        self.tuning: TuneResult | None = None
-        """What was tried before the run, with `tune=True`."""
 
     @property
     def theta(self) -> np.ndarray:
@@ -149,7 +145,6 @@ class Result:
         """
         return self._run.resume(
             self._checkpoint,
-            self._step_sizes,
             steps=steps,
             budget=budget,
             callbacks=None if callbacks is None else list(callbacks),

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from steinflow import _detect, _settings, _steinflow, _tree, _tune
+from steinflow import _detect, _settings, _steinflow, _tree
+from steinflow._dynamics import Dynamics
 from steinflow._progress import Bar
 from steinflow._result import Result
 from steinflow._signals import interruptible
 from steinflow._target import Target
-
-DEFAULT_PARTICLES = 100
-DEFAULT_STEPS = 1000
+from steinflow._typed import RunSettings
 
 
 @dataclass
@@ -28,22 +26,21 @@ class Run:
     """A run that can be started and gone on with."""
 
     target: Target
-    init: np.ndarray
-    settings: dict[str, Any]
+    init: np.ndarray | None
+    config: _steinflow.Config
     callbacks: Sequence[Callable[[Any], Any]]
     progress: bool
     save: Any = None
 
     def start(self, checkpoint: Any = None) -> Result:
-        target, settings = self.target, self.settings
-        bar = Bar(f"{settings['method']} on {target.name}")
+        bar = Bar(f"{self.config.method} on {self.target.name}")
         shown = bar if self.progress and bar.visible else None
         try:
             with interruptible() as interrupt:
                 outcome = _steinflow.run(
-                    target.built_in or target,
-                    self.init,
-                    settings,
+                    self.target.built_in or self.target,
+                    self.config,
+                    init=self.init,
                     interrupt=interrupt,
                     progress=shown,
                     callback=self._callback() if self.callbacks else None,
@@ -55,36 +52,16 @@ class Run:
                 bar.close()
         return Result(self, outcome)
 
-    def resume(self, checkpoint: Any, sizes: Sequence[float | None], **changes: Any) -> Result:
+    def resume(self, checkpoint: Any, **changes: Any) -> Result:
         """Goes on from a checkpoint with `steps` more than the run had."""
-        settings = dict(self.settings)
-        steps = _settings.whole("steps", changes["steps"] or 0)
-        # What was chosen for the length of the first run stays as it was.
-        total = sum(phase[1] for phase in settings["phases"])
-        method = {m[0]: m[2] for m in _steinflow.methods()}.get(settings["method"], [])
-        if "adapt" in method:
-            settings["parameters"] = {"adapt": max(total // 10, 1), **settings["parameters"]}
-        phases = [
-            (name, count, size if size is not None else _settings.text(chosen))
-            for (name, count, size), chosen in zip(settings["phases"], sizes, strict=True)
-        ]
-        name, count, size = phases[-1]
-        if sizes[-1] is not None:
-            phases[-1] = (name, count + steps, size)
-        elif steps:
-            raise ValueError(
-                "the last phase has a schedule, which says nothing about further steps: pass "
-                "phases with all the steps, or a constant step size"
-            )
-        settings["phases"] = phases
-        if changes["budget"] is not None:
-            settings["budget"] = changes["budget"]
+        steps = changes["steps"] or 0
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
+            raise ValueError(f"steps is {steps!r}: give a whole number, zero or more")
+        callbacks = changes["callbacks"]
         run = replace(
             self,
-            settings=settings,
-            callbacks=self.callbacks
-            if changes["callbacks"] is None
-            else _functions(changes["callbacks"]),
+            config=self.config.longer(int(steps), changes["budget"]),
+            callbacks=self.callbacks if callbacks is None else _functions(callbacks),
             progress=changes["progress"],
         )
         return run.start(checkpoint)
@@ -101,46 +78,26 @@ class Run:
         return call
 
 
+@_settings.documented(_steinflow.settings())
 def sample(
     target: Any = None,
     init: Any = None,
     *,
-    method: str = "sghmc-stein",
-    particles: int | None = None,
-    steps: int = DEFAULT_STEPS,
-    step_size: float | str | None = None,
-    integrator: str | None = None,
-    phases: Iterable[tuple[str | None, int, float | str | None]] | None = None,
-    seed: int = 0,
     loglikelihood_fn: Callable[..., Any] | None = None,
     logprior_fn: Callable[..., Any] | None = None,
     data: Any = None,
-    batch_size: int | None = None,
     shapes: int | Mapping[str, Any] | None = None,
     backend: str | None = None,
     model_args: Sequence[Any] = (),
     model_kwargs: Mapping[str, Any] | None = None,
     dtype: Any = None,
-    kernel: str | None = None,
-    kernel_on: str | None = None,
-    bandwidth: float | str | Sequence[float] | None = None,
     dynamics: Any = None,
-    resample_every: int | None = None,
-    collect_from: int | None = None,
-    collect_every: int | None = None,
-    precondition: str | None = None,
-    precondition_hold: int | None = None,
-    non_finite: str = "stop",
-    budget: float | None = None,
-    tolerance: float | None = None,
     window: Sequence[tuple[float, float]] | None = None,
-    trace_every: int | None = None,
     callbacks: Iterable[Callable[[Any], Any]] = (),
     progress: bool = True,
     checkpoint: str | PathLike[str] | None = None,
     checkpoint_seconds: float = 60.0,
-    tune: bool = False,
-    **parameters: Any,
+    **settings: Unpack[RunSettings],
 ) -> Result:
     """Draws particles from a density known up to a constant.
 
@@ -164,21 +121,7 @@ def sample(
         out, functions start from a standard normal of the given `shapes`, NumPyro models around the
         medians of the prior and PyMC models around their initial point with a spread of 0.1, Stan
         models from a standard normal, all on the unconstrained scale; models that ship know theirs.
-    method
-        One of `steinflow.methods()`; with `dynamics` of your own the name of a field: `diffusion`,
-        `stein`, `stein-alt`, `blob`, `blob-alt`, `gfsd`, `gfsf`, `sge`, `product` or `drift`.
-    particles
-        How many, 100 unless `init` says.
-    steps, step_size, integrator
-        How the particles move. A step size is a number or a schedule: `linear:0.1:0.01`,
-        `cosine:0.1:0.01`, `polynomial:A:B:GAMMA`; left out, it comes from the method and the
-        target's curvature at the start. Integrators: `euler`, `splitting`, `midpoint-splitting`,
-        `adagrad`, `rmsprop`, `adam`.
-    phases
-        Several `(integrator, steps, step_size)` one after the other, in place of the above.
-    seed
-        Same settings, same seed: same particles, on any number of threads.
-    loglikelihood_fn, logprior_fn, data, batch_size
+    loglikelihood_fn, logprior_fn, data
         In place of `target`: log likelihood of one row of the data, `loglikelihood_fn(parameters,
         row)`, and log prior. `data` is a pytree of arrays with a leading axis of rows; with
         `batch_size`, steps look at so many of them. With NumPy both functions get all particles and
@@ -189,25 +132,11 @@ def sample(
         `numpy`, `jax`, `torch` or `numpyro`, where it cannot be told from the function.
     dtype
         `float64` or `float32`; by default what JAX or PyTorch compute in, and `float64` elsewhere.
-    kernel, kernel_on, bandwidth
-        `se` or `imq`; `joint`, `product` or `theta`; `median-log`, `liu-wang`, `numpyro`, `median`, a
-        number, or one for each block of a product kernel.
     dynamics
-        A `steinflow.Dynamics` of your own.
-    resample_every
-        Draws fresh momenta after every so many steps.
-    collect_from, collect_every
-        Keeps the particles of these steps too, as `Result.draws`.
-    precondition, precondition_hold
-        `rms`: coordinates learnt from the gradients, until so many of them were seen.
-    non_finite
-        `stop`, `freeze` the particle, or `shrink` the step, when a score is not finite.
-    budget, tolerance
-        Ends the run after so many seconds, or when the particles move less than this.
+        A `steinflow.Dynamics` of your own. `method` is then the name of a field: `diffusion`, `stein`,
+        `stein-alt`, `blob`, `blob-alt`, `gfsd`, `gfsf`, `sge`, `product` or `drift`.
     window
         `[(low, high), …]` that holds nearly all of the density, for `lawgd`; models that ship know it.
-    trace_every
-        Steps between rows of `Result.trace`; a thousand rows by default.
     callbacks
         Functions of a step (`step`, `total_steps`, `particles`, `state`, `log_density`,
         `velocity_norm`, `bandwidths`, `step_size`, `gradients`, `seconds`); a true answer ends the run.
@@ -216,11 +145,7 @@ def sample(
     checkpoint, checkpoint_seconds
         A file that the run is saved to every so many seconds and at its end; where it exists, the run
         goes on from it.
-    tune
-        Finds what `step_size` and the method's `friction`, `mu` and `gamma` leave open by short pilot
-        runs first, as `steinflow.tune` does; `Result.tuning` has what was tried.
-    **parameters
-        What the method has: `friction`, `sigma`, `mu`, `gamma`, `sigma_u`, `metric_scale`, `adapt`, …
+    {settings}
 
     Returns
     -------
@@ -235,58 +160,6 @@ def sample(
         A run that failed on the way. What your own function raises reaches you as it is, with a note
         that says at which step.
     """
-    given = {name: value for name, value in locals().items() if name != "tune"}
-    run = prepare(**given)
-    tuning = None
-    if tune:
-        tuning = _tune.search(run)
-        run.settings = tuning.applied_to(run.settings)
-    result = run.start(_checkpoint(run, checkpoint, checkpoint_seconds))
-    result.tuning = tuning
-    return result
-
-
-def prepare(
-    target: Any,
-    init: Any,
-    *,
-    method: str,
-    particles: int | None,
-    steps: int,
-    step_size: float | str | None,
-    integrator: str | None,
-    phases: Iterable[tuple[str | None, int, float | str | None]] | None,
-    seed: int,
-    loglikelihood_fn: Callable[..., Any] | None,
-    logprior_fn: Callable[..., Any] | None,
-    data: Any,
-    batch_size: int | None,
-    shapes: int | Mapping[str, Any] | None,
-    backend: str | None,
-    model_args: Sequence[Any],
-    model_kwargs: Mapping[str, Any] | None,
-    dtype: Any,
-    kernel: str | None,
-    kernel_on: str | None,
-    bandwidth: float | str | Sequence[float] | None,
-    dynamics: Any,
-    resample_every: int | None,
-    collect_from: int | None,
-    collect_every: int | None,
-    precondition: str | None,
-    precondition_hold: int | None,
-    non_finite: str,
-    budget: float | None,
-    tolerance: float | None,
-    window: Sequence[tuple[float, float]] | None,
-    trace_every: int | None,
-    callbacks: Iterable[Callable[[Any], Any]],
-    progress: bool,
-    parameters: dict[str, Any],
-    **_: Any,
-) -> Run:
-    """The run that the arguments of `sample` ask for, checked and ready to start."""
-    wanted = _precision(dtype)
     made, start = _make_target(
         target,
         init,
@@ -297,56 +170,53 @@ def prepare(
         backend=backend,
         model_args=model_args,
         model_kwargs=model_kwargs or {},
-        dtype=wanted,
+        dtype=_precision(dtype),
     )
-    count = _count(particles, start)
-    if start is None:
-        draw = made.start or (lambda n, s: _steinflow.standard_normal(n, made.dim, s))
-        start = draw(count, seed)
-    if phases is None:
-        all_phases = [(integrator, steps, _settings.text(step_size))]
-    else:
-        if step_size is not None or integrator is not None:
-            raise ValueError(
-                "phases and step_size or integrator were given: a phase states integrator, steps and "
-                "step size; drop one of the two"
-            )
-        all_phases = [_phase(phase) for phase in phases]
-    all_phases = [(name, _settings.whole("steps", n), size) for name, n, size in all_phases]
-    total = sum(number for _, number, _ in all_phases)
-    if collect_every is not None and collect_from is None:
-        raise ValueError("collect_every was given without collect_from: say from which step on")
-    settings = _settings.make(
-        method,
-        "theta" if made.posterior else "joint",
+    config = _resolve(made, start, settings, dynamics, window)
+    if start is not None:
+        start = _checked_start(start, made, config)
+    run = Run(made, start, config, _functions(callbacks), progress)
+    return run.start(_checkpoint(run, checkpoint, checkpoint_seconds))
+
+
+def _resolve(
+    made: Target,
+    start: np.ndarray | None,
+    settings: Mapping[str, Any],
+    dynamics: Any,
+    window: Any,
+) -> _steinflow.Config:
+    """The description of the run, complete."""
+    if not isinstance(dynamics, (Dynamics, type(None))):
+        raise TypeError(f"dynamics is {type(dynamics).__name__}: give a steinflow.Dynamics")
+    particles = settings.get("particles")
+    if start is not None and particles is not None and particles != len(start):
+        raise ValueError(f"particles is {particles} but init has {len(start)}: drop one of the two")
+    given = dict(settings)
+    if made.built_in is None or made.dtype != np.dtype("float64"):
+        given.setdefault("precision", "f32" if made.dtype == np.dtype("float32") else "f64")
+    centre, spread = made.start or (None, 1.0)
+    limits = getattr(made.built_in, "window", None) if window is None else _window(window)
+    return _steinflow.Config.resolve(
+        given,
+        made.built_in or made,
+        init=None if start is None else np.ascontiguousarray(start, made.dtype),
+        centre=None if centre is None else np.asarray(centre, float).tolist(),
+        sd=spread,
+        posterior=made.posterior,
         dynamics=dynamics,
-        kernel=kernel,
-        kernel_on=kernel_on,
-        bandwidth=bandwidth,
-        window=getattr(made.built_in, "window", None) if window is None else window,
-        phases=all_phases,
-        seed=seed,
-        batch_size=batch_size,
-        non_finite=non_finite,
-        budget=budget,
-        tolerance=tolerance,
-        resample_every=resample_every,
-        precondition=precondition,
-        precondition_hold=precondition_hold,
-        trace_every=trace_every or max(total // 1000, 1),
-        collect_from=collect_from,
-        collect_every=collect_every or resample_every or 1,
-        **_settings.split_parameters(parameters),
+        window=limits,
     )
-    start = _checked_start(start, made, settings)
-    return Run(made, start, settings, _functions(callbacks), progress)
 
 
-def _phase(phase: Any) -> tuple[Any, Any, str | None]:
-    if not isinstance(phase, (tuple, list)) or len(phase) != 3:
-        raise ValueError(f"a phase is {phase!r}: give (integrator, steps, step_size)")
-    name, steps, size = phase
-    return name, steps, _settings.text(size)
+def _window(limits: Any) -> list[tuple[float, float]]:
+    """Pairs of numbers, or an error that says so."""
+    try:
+        return [(float(low), float(high)) for low, high in limits]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"window is {limits!r}: give (low, high) for each coordinate, such as [(-5, 5), (-5, 5)]"
+        ) from None
 
 
 def _functions(callbacks: Any) -> list[Callable[[Any], Any]]:
@@ -457,17 +327,9 @@ def _with_flat_init(target: Target, init: Any) -> tuple[Target, np.ndarray | Non
     return target, start
 
 
-def _count(particles: int | None, start: np.ndarray | None) -> int:
-    if particles is not None and (not isinstance(particles, (int, np.integer)) or particles < 1):
-        raise ValueError(f"particles is {particles!r}: give a whole number, 2 or more")
-    if start is None:
-        return particles or DEFAULT_PARTICLES
-    if particles is not None and particles != len(start):
-        raise ValueError(f"particles is {particles} but init has {len(start)}: drop one of the two")
-    return len(start)
-
-
-def _checked_start(start: np.ndarray, target: Target, settings: dict[str, Any]) -> np.ndarray:
+def _checked_start(
+    start: np.ndarray, target: Target, config: _steinflow.Config
+) -> np.ndarray:
     start = np.ascontiguousarray(start, target.dtype)
     if start.shape[1] != target.dim:
         raise ValueError(
@@ -477,8 +339,7 @@ def _checked_start(start: np.ndarray, target: Target, settings: dict[str, Any]) 
     bad = np.flatnonzero(~np.isfinite(start).all(axis=1))
     if len(bad):
         raise ValueError(f"init has a number that is not finite at particle {bad[0]}")
-    deterministic = {m[0]: m[4] for m in _steinflow.methods()}.get(settings["method"], False)
-    if deterministic and len(start) > 1 and (start == start[0]).all():
+    if config.is_deterministic and len(start) > 1 and (start == start[0]).all():
         raise ValueError(
             f"init holds {len(start)} identical particles, which would move as one: spread them, "
             "such as init + 0.1 * rng.standard_normal(init.shape)"
@@ -494,18 +355,12 @@ def _checkpoint(run: Run, path: Any, seconds: float) -> Any:
     if file.is_dir() or not file.absolute().parent.is_dir():
         what = "a folder" if file.is_dir() else "in a folder that does not exist"
         raise ValueError(f"checkpoint is {str(file)!r}, which is {what}: name a file")
-    own = {name: value for name, value in run.settings.items() if name != "dynamics"}
     # A longer run may go on from the file of a shorter one.
-    own["phases"] = [(name, size) for name, _, size in own["phases"]]
-    config = json.dumps(
-        {**own, "target": run.target.name, "dim": run.target.dim, "particles": len(run.init)},
-        sort_keys=True,
-        default=str,
-    )
+    config = f"{run.config.identity}# {run.target.name}, {run.target.dim} coordinates"
     run.save = SimpleNamespace(path=str(file), seconds=float(seconds), config=config)
     if not file.exists():
         return None
-    found = _steinflow.Checkpoint.read(str(file), run.init.dtype.name)
+    found = _steinflow.Checkpoint.read(str(file), run.target.dtype.name)
     if found.config != config:
         raise ValueError(
             f"{file} is the checkpoint of a run with other settings: use the settings it was made "

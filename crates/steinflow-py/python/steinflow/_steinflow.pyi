@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 __all__ = [
     "BuiltIn",
     "Checkpoint",
+    "Config",
     "Interrupt",
     "SamplingError",
     "__version__",
@@ -19,11 +20,11 @@ __all__ = [
     "kernel_sums",
     "ksd_test",
     "methods",
+    "model_options",
     "models",
     "run",
+    "settings",
     "squared_ksd",
-    "standard_normal",
-    "tune",
     "velocity",
     "write_parquet",
 ]
@@ -34,17 +35,7 @@ class SamplingError(RuntimeError): ...
 
 @final
 class BuiltIn:
-    def __new__(
-        cls,
-        name: str,
-        *,
-        dim: int | None = None,
-        data: str | PathLike[str] | None = None,
-        target: str | None = None,
-        prior_sd: float | None = None,
-        noise_sd: float | None = None,
-        condition: float | None = None,
-    ) -> BuiltIn: ...
+    def __new__(cls, name: str, **options: Any) -> BuiltIn: ...
     @property
     def name(self) -> str: ...
     @property
@@ -55,7 +46,6 @@ class BuiltIn:
     def parameter_names(self) -> list[str]: ...
     @property
     def window(self) -> list[tuple[float, float]] | None: ...
-    def start(self, count: int, seed: int) -> NDArray[np.float64]: ...
     def exact_moments(self) -> tuple[list[float], NDArray[np.float64]] | None: ...
     def evaluate(self, theta: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]: ...
 
@@ -69,39 +59,56 @@ class Checkpoint:
     def step(self) -> int: ...
 
 @final
+class Config:
+    @staticmethod
+    def resolve(
+        settings: Mapping[str, Any],
+        target: Any,
+        *,
+        init: NDArray[Any] | None = None,
+        centre: Sequence[float] | None = None,
+        sd: float = 1.0,
+        posterior: bool = False,
+        dynamics: Any = None,
+        window: Sequence[tuple[float, float]] | None = None,
+    ) -> Config: ...
+    def longer(self, more_steps: int, budget: float | None = None) -> Config: ...
+    @property
+    def toml(self) -> str: ...
+    @property
+    def identity(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def particles(self) -> int: ...
+    @property
+    def is_deterministic(self) -> bool: ...
+
+@final
 class Interrupt:
     def __new__(cls) -> Interrupt: ...
     def raise_flag(self) -> bool: ...
 
 def methods() -> list[tuple[str, str, list[str], str, bool]]: ...
+def settings() -> list[tuple[str, str, str]]: ...
+def model_options() -> list[tuple[str, str, str]]: ...
 def models() -> list[tuple[str, str, str, str]]: ...
 def run(
     target: Any,
-    init: NDArray[Any],
-    settings: Mapping[str, Any],
+    config: Config,
     *,
+    init: NDArray[Any] | None = None,
     interrupt: Interrupt | None = None,
     progress: Callable[[int, int, float], None] | None = None,
     callback: Callable[[dict[str, Any]], Any] | None = None,
     checkpoint: Checkpoint | None = None,
     save: Any = None,
 ) -> dict[str, Any]: ...
-def tune(
-    target: Any,
-    init: NDArray[Any],
-    settings: Mapping[str, Any],
-    *,
-    rungs: int,
-    budget_steps: int | None = None,
-    interrupt: Interrupt | None = None,
-    progress: Callable[[int, int, float], None] | None = None,
-) -> dict[str, Any]: ...
-def standard_normal(count: int, dim: int, seed: int) -> NDArray[np.float64]: ...
 def velocity(
     state: NDArray[Any],
     score: NDArray[Any],
     log_density: Sequence[float] | None,
-    settings: Mapping[str, Any],
+    config: Config,
 ) -> NDArray[Any]: ...
 def kernel_sums(
     particles: NDArray[Any], values: NDArray[Any], kernel: str, rule: str
@@ -112,7 +119,7 @@ def squared_ksd(
 def diagnose(
     target: Any,
     state: NDArray[Any],
-    settings: Mapping[str, Any],
+    config: Config,
     *,
     log_densities: Sequence[float],
     discrepancies: Sequence[float],

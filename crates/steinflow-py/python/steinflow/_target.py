@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from steinflow import _steinflow
 from steinflow._tree import Layout
+
+NARROW = 0.1
+"""A start around a place that the model recommends: on the unconstrained scale a wide one puts scales
+near zero, where scores explode; interacting particles spread by themselves."""
 
 Evaluate = Callable[[np.ndarray, "np.ndarray | None", float], tuple[Any, Any]]
 
@@ -27,8 +30,8 @@ class Target:
     data_rows: int = 0
     posterior: bool = False
     """Whether it is known to describe data: the kernel then sees the parameters alone."""
-    start: Callable[[int, int], np.ndarray] | None = None
-    """`start(count, seed)`: the particles of a run without `init`; a standard normal if None."""
+    start: tuple[np.ndarray, float] | None = None
+    """Centre and spread of the particles of a run without `init`; a standard normal if None."""
     constrain: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     """From rows of unconstrained numbers to named constrained ones."""
     built_in: Any = None
@@ -47,12 +50,3 @@ class Target:
 def missing(package: str, what: str, install: str | None = None) -> ImportError:
     """The error for a package that is not there."""
     return ImportError(f"{what} needs {package}: pip install {install or package}")
-
-
-def start_around(centre: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Particles near a place that the model recommends.
-
-    A wide start on the unconstrained scale puts scales near zero, where scores explode; interacting
-    particles spread by themselves.
-    """
-    return centre + 0.1 * _steinflow.standard_normal(count, len(centre), seed)

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use steinflow::Matrix;
 use steinflow::run::Snapshot;
 
-use steinflow_config::Config;
 use crate::error::Result;
 use crate::progress::Progress;
+use steinflow_config::Config;
 use steinflow_config::Settings;
 
 /// z = (θ, r, …) of all particles after every step; entry 0 is the start.

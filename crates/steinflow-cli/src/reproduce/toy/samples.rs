@@ -12,8 +12,8 @@ use super::csv::{Csv, number};
 use super::judge::{Judge, Reference, Verdict};
 use super::tally;
 use super::{Row, Section, Toy, page, parse, write_figure};
-use steinflow_config::Config;
 use crate::error::Result;
+use steinflow_config::Config;
 
 const SETTINGS: &str = include_str!("../../../../../experiments/toy/samples.toml");
 const EXACT: &str = "exact samples";

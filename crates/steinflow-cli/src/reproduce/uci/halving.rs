@@ -64,10 +64,15 @@ mod tests {
     #[test]
     fn the_best_wins_and_longer_runs_stand_before_shorter_ones() {
         let mut taken = 0;
-        let ranking = rank(16, &ROUNDS, |_| 0, |i, steps| {
-            taken += steps;
-            Some(-(i as f64 - 11.0).abs())
-        });
+        let ranking = rank(
+            16,
+            &ROUNDS,
+            |_| 0,
+            |i, steps| {
+                taken += steps;
+                Some(-(i as f64 - 11.0).abs())
+            },
+        );
         assert_eq!(order(&ranking)[..4], [11, 10, 12, 9]);
         assert_eq!((ranking.len(), taken), (16, 16 + 4 * 4 + 2 * 16));
     }
@@ -75,12 +80,17 @@ mod tests {
     #[test]
     fn ties_go_to_the_first_and_what_runs_away_loses() {
         assert_eq!(order(&rank(4, &ROUNDS, |_| 0, |_, _| Some(1.0))), [0, 1, 2, 3]);
-        let ranking = rank(4, &ROUNDS, |_| 0, |i, steps| match i {
-            0 => Some(f64::NAN),
-            1 if steps > 4 => None,
-            1 => Some(9.0),
-            _ => Some(i as f64),
-        });
+        let ranking = rank(
+            4,
+            &ROUNDS,
+            |_| 0,
+            |i, steps| match i {
+                0 => Some(f64::NAN),
+                1 if steps > 4 => None,
+                1 => Some(9.0),
+                _ => Some(i as f64),
+            },
+        );
         assert_eq!(order(&ranking), [3, 1, 2, 0]);
     }
 

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use steinflow::method::{Method, Parameter, Value};
 use steinflow::run::{Observer, Snapshot};
 use steinflow::{Matrix, Real};
-use steinflow_models::{ModelSpec, NETWORK};
 use steinflow_models::data::{Located, RegressionData, Split, Table};
 use steinflow_models::network::{Bnn, NetworkFit, NetworkSpec};
+use steinflow_models::{ModelSpec, NETWORK};
 
 use super::halving::{Rung, rank};
 use super::plan::{DataSetPlan, Plan, Run};
-use steinflow_config::{Config, Facts, Settings};
 use crate::error::{Error, Result};
 use crate::scores::Scores;
+use steinflow_config::{Config, Facts, Settings};
 
 /// Points of a trace of the test log-likelihood.
 const TRACE_POINTS: u64 = 20;

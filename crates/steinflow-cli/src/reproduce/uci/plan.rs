@@ -1,9 +1,9 @@
 //! What is run: settings, grids and data sets, from a TOML file.
 
+use super::halving::Rung;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};
 use steinflow::Error as LibraryError;
-use super::halving::Rung;
 use steinflow_models::data::data_set;
 use toml::Table;
 
@@ -71,8 +71,9 @@ impl Plan {
         let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
         let text = match shipped {
             Some((_, text)) => (*text).to_owned(),
-            None => std::fs::read_to_string(name)
-                .map_err(|source| steinflow_config::Error::Unreadable { path: name.into(), source })?,
+            None => std::fs::read_to_string(name).map_err(|source| {
+                steinflow_config::Error::Unreadable { path: name.into(), source }
+            })?,
         };
         let wrong = |message: String| steinflow_config::Error::Wrong { path: name.into(), message };
         let mut plan = Self::parse(text).map_err(|error| wrong(error.to_string()))?;

@@ -27,6 +27,5 @@ def target(model: str | _steinflow.BuiltIn, dtype: np.dtype | None) -> Target:
         dtype=dtype or np.dtype("float64"),
         data_rows=model.data_rows,
         posterior=model.data_rows > 0,
-        start=model.start,
         built_in=model,
     )

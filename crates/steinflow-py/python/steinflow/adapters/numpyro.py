@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinflow._target import Target, missing, start_around
+from steinflow._target import NARROW, Target, missing
 from steinflow._tree import Layout
 from steinflow.adapters.jax import flatten, from_flat, import_jax, precision
 
@@ -55,6 +55,6 @@ def target(
         layout,
         dtype,
         posterior=True,
-        start=lambda count, seed: start_around(centre, count, seed),
+        start=(centre, NARROW),
         constrain=constrain,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinflow._target import Target, missing, start_around
+from steinflow._target import NARROW, Target, missing
 from steinflow._tree import Layout
 from steinflow.adapters import jax as jax_adapter
 
@@ -47,7 +47,7 @@ def target(model: Any, dtype: np.dtype | None) -> Target:
 
     def target_of(through: Target, constrained: Any) -> Target:
         through.posterior = True
-        through.start = lambda n, seed: start_around(centre, n, seed)
+        through.start = (centre, NARROW)
         through.constrain = lambda rows: {
             name: np.asarray(column) for name, column in zip(kept, constrained(rows), strict=True)
         }
