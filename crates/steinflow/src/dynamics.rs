@@ -9,6 +9,7 @@
 //! ([Ma et al. 2015](https://arxiv.org/abs/1506.04696); the paper's eqs. for f and Σ). A dynamics
 //! states the *structure* of M = A + C once, and per particle only the few numbers that vary.
 
+mod evaluated;
 mod langevin;
 pub mod metric;
 mod operator;
@@ -19,9 +20,10 @@ mod sgrhmc;
 mod structure;
 mod third_order;
 
+pub use evaluated::Evaluated;
+pub(crate) use evaluated::Repulsion;
 pub use langevin::Langevin;
 pub use metric::Metric;
-pub(crate) use operator::Multiple;
 pub use operator::{Operator, Terms};
 pub use riemannian::Riemannian;
 pub use sghmc::Sghmc;
@@ -30,8 +32,7 @@ pub use sgrhmc::Sgrhmc;
 pub use structure::{Auxiliary, Block, Structure};
 pub use third_order::ThirdOrder;
 
-use crate::engine::{Scratch, vectorised};
-use crate::{MatRef, Real};
+use crate::Real;
 
 /// The block of the state that holds the parameters θ.
 pub const THETA: usize = 0;
@@ -101,72 +102,6 @@ impl<'a, T> Point<'a, T> {
     /// A block of the state: `at.block(THETA)`, `at.block(R)`.
     pub fn block(&self, block: usize) -> &'a [T] {
         &self.state[block * self.dim..(block + 1) * self.dim]
-    }
-}
-
-/// Everything that is known about the particles at one instant: what a field works from.
-#[derive(Clone, Copy, Debug)]
-pub struct Evaluated<'a, T> {
-    /// M = A + C, ready to be applied.
-    pub operator: &'a Operator<T>,
-    /// The particles z, `N × (blocks · dim)`.
-    pub state: MatRef<'a, T>,
-    /// ∇log π(θ) in the target's own coordinates, `N × dim`.
-    pub score: MatRef<'a, T>,
-    /// What turns the score into that in the coordinates of the state, where they differ.
-    pub scale: Option<&'a [T]>,
-    /// The laws of the auxiliary blocks.
-    pub auxiliaries: &'a [Auxiliary],
-    /// ∇log π(z) of the augmented density, shaped as the state. This and what follows is up to date only if
-    /// the field [reads it](crate::field::Field::reads_locals).
-    pub gradient: MatRef<'a, T>,
-    /// The coefficient row c of every particle, `N × width`; column 0 holds ones.
-    pub coefficients: MatRef<'a, T>,
-    /// ∇·C, shaped as the state.
-    pub curl_divergence: MatRef<'a, T>,
-    /// The drift f(z), shaped as the state. Only the blocks that are about to move are up to date.
-    pub drift: MatRef<'a, T>,
-    /// A number for every block that changes whenever the block's part of the state does: what was
-    /// computed from a block alone holds until then. Never 0.
-    pub versions: &'a [u64],
-    /// Buffers for whatever a field computes on the way.
-    pub scratch: &'a Scratch<T>,
-}
-
-impl<T: Real> Evaluated<'_, T> {
-    /// Takes factor · (∇log π(zᵢ) − rate · x) in one block, with a gradient that need not be stored, into
-    /// `out`: pass a closure marked `#[inline(always)]`.
-    pub(crate) fn force(
-        &self,
-        (i, block): (usize, usize),
-        (factor, (rate, x)): (T, (T, &[T])),
-        out: &mut [T],
-        take: impl Fn(&mut T, T),
-    ) {
-        let dim = self.operator.dim();
-        vectorised(
-            #[inline(always)]
-            || match (block.checked_sub(1).map(|at| &self.auxiliaries[at]), self.scale) {
-                (Some(law), _) => {
-                    let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));
-                    let z = &self.state.row(i)[block * dim..(block + 1) * dim];
-                    for ((out, &z), &x) in out.iter_mut().zip(z).zip(x) {
-                        take(out, factor * ((mean - z) * precision - rate * x));
-                    }
-                }
-                (None, Some(scale)) => {
-                    let scores = self.score.row(i).iter().zip(scale);
-                    for ((out, (&g, &s)), &x) in out.iter_mut().zip(scores).zip(x) {
-                        take(out, factor * (g * s - rate * x));
-                    }
-                }
-                (None, None) => {
-                    for ((out, &g), &x) in out.iter_mut().zip(self.score.row(i)).zip(x) {
-                        take(out, factor * (g - rate * x));
-                    }
-                }
-            },
-        );
     }
 }
 

@@ -26,7 +26,7 @@ pub use log_ratio::{Estimator, LogRatio};
 pub use product_space::ProductSpace;
 pub use stein::Stein;
 
-use crate::dynamics::{Evaluated, Operator};
+use crate::dynamics::Evaluated;
 use crate::{Error, Matrix, Real, Result};
 
 /// The address of a draw of noise: see [`crate::random`].
@@ -53,13 +53,6 @@ pub trait Field<T: Real = f64>: Send {
         moving: &[usize],
         velocity: &mut Matrix<T>,
     ) -> Result<()>;
-
-    /// Whether [`Field::velocity`] of the blocks in `moving` reads what is computed particle by particle:
-    /// [`Evaluated::gradient`], the coefficients, divergences and the drift.
-    fn reads_locals(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
-        let _ = (operator, moving);
-        true
-    }
 
     /// Whether [`Field::add_noise`] does anything.
     fn is_random(&self) -> bool {
@@ -112,9 +105,6 @@ impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
     ) -> Result<()> {
         (**self).velocity(at, moving, velocity)
     }
-    fn reads_locals(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
-        (**self).reads_locals(operator, moving)
-    }
     fn is_random(&self) -> bool {
         (**self).is_random()
     }
@@ -153,11 +143,4 @@ fn at_least_two(particles: usize) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// Copies the blocks in `moving` of one particle's row, one after the other.
-fn gather<T: Copy>(row: &[T], moving: &[usize], dim: usize, out: &mut [T]) {
-    for (&block, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
-        out.copy_from_slice(&row[block * dim..(block + 1) * dim]);
-    }
 }

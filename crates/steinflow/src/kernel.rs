@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use crate::dynamics::Evaluated;
 use crate::engine::{
-    Borrowed, BorrowedCloud, Factor, KernelSums, Scratch, kernel_sums, kernel_sums_into, vectorised,
+    Borrowed, BorrowedCloud, Factor, KernelSums, Scratch, kernel_sums_into, vectorised,
 };
 use crate::{Error, MatRef, Matrix, Real, Result};
 
@@ -29,20 +29,39 @@ pub enum Radial {
 }
 
 impl Radial {
-    /// Reads a profile's name: `se` or `imq`.
+    /// The names of the profiles.
+    pub const NAMES: [&str; 2] = ["se", "imq"];
+
+    /// Reads a profile's name.
     pub fn parse(name: &str) -> Result<Self> {
         match name {
             "se" => Ok(Self::SquaredExponential),
             "imq" => Ok(Self::InverseMultiquadric),
-            other => Err(Error::unknown("kernel", other, ["se", "imq"])),
+            other => Err(Error::unknown("kernel", other, Self::NAMES)),
         }
     }
 
-    /// ∇₂k = factor/h · (z − z′) · slope, with this factor.
-    pub(crate) fn slope_factor(self) -> f64 {
+    /// φ(q).
+    pub fn value(self, q: f64) -> f64 {
+        match self {
+            Self::SquaredExponential => (-q).exp(),
+            Self::InverseMultiquadric => (1.0 + q).sqrt().recip(),
+        }
+    }
+
+    /// −2φ′(q)/φ(q), so that ∇₂k = k · ratio/h · (z − z′).
+    pub fn slope_ratio(self, q: f64) -> f64 {
         match self {
             Self::SquaredExponential => 2.0,
-            Self::InverseMultiquadric => 1.0,
+            Self::InverseMultiquadric => (1.0 + q).recip(),
+        }
+    }
+
+    /// Whether the ratio is the same for all q: then sums with ∇k are sums with k itself.
+    pub(crate) fn slope_is_value(self) -> bool {
+        match self {
+            Self::SquaredExponential => true,
+            Self::InverseMultiquadric => false,
         }
     }
 }
@@ -60,13 +79,16 @@ pub enum View {
 }
 
 impl View {
-    /// Reads a view's name: `joint`, `product` or `theta`.
+    /// The names of the views.
+    pub const NAMES: [&str; 3] = ["joint", "product", "theta"];
+
+    /// Reads a view's name.
     pub fn parse(name: &str) -> Result<Self> {
         match name {
             "joint" => Ok(Self::Joint),
             "product" => Ok(Self::Product),
             "theta" => Ok(Self::Theta),
-            other => Err(Error::unknown("kernel view", other, ["joint", "product", "theta"])),
+            other => Err(Error::unknown("kernel view", other, Self::NAMES)),
         }
     }
 }
@@ -95,9 +117,9 @@ pub(crate) struct Resolved<'a, T: Real> {
     pub bandwidths: Vec<f64>,
     cloud: BorrowedCloud<'a, T>,
     /// ∇₂k(zᵢ, zⱼ) = slopeᵢⱼ · rate · (zᵢ − zⱼ) in each block; 0 where the kernel is blind.
-    pub slope_rates: Vec<T>,
+    slope_rates: Vec<T>,
     /// The factor of the kernel that sees a block, if one does.
-    pub group_of_block: Vec<Option<usize>>,
+    group_of_block: Vec<Option<usize>>,
     /// The columns that every factor sees, and the squared distances where they are kept.
     groups: Vec<(Range<usize>, Option<Borrowed<'a, T>>)>,
 }
@@ -161,7 +183,7 @@ impl Kernel {
             groups.push((columns, squares));
         }
         let slope_rate = |group: &Option<usize>| {
-            group.map_or(T::zero(), |g| T::of(self.radial.slope_factor() / bandwidths[g]))
+            group.map_or(T::zero(), |g| T::of(self.radial.slope_ratio(0.0) / bandwidths[g]))
         };
         let slope_rates = group_of_block.iter().map(slope_rate).collect();
         Resolved { radial: self.radial, bandwidths, cloud, slope_rates, group_of_block, groups }
@@ -189,11 +211,34 @@ impl<T: Real> Resolved<'_, T> {
             .collect()
     }
 
+    /// For every slope that differs from the others, its rate in each block: all of them where slopes are
+    /// k itself, else those of one factor at a time.
+    pub(crate) fn slopes(&self) -> Vec<Vec<T>> {
+        if self.radial.slope_is_value() {
+            return vec![self.slope_rates.clone()];
+        }
+        let of_group = |group: usize| {
+            let blocks = self.group_of_block.iter().zip(&self.slope_rates);
+            blocks.map(|(&own, &rate)| if own == Some(group) { rate } else { T::zero() }).collect()
+        };
+        (0..self.groups.len()).map(of_group).collect()
+    }
+
+    /// Writes K·R₀, and Sᵍ·Rᵍ of every further right-hand side.
+    pub(crate) fn sums_with_slopes(&self, rhs: &[MatRef<'_, T>], out: &mut [&mut Matrix<T>]) {
+        let (Some((&values, slopes)), Some((out, slopes_out))) =
+            (rhs.split_first(), out.split_first_mut())
+        else {
+            return;
+        };
+        let factors = self.factors();
+        let sums = KernelSums { radial: self.radial, factors: &factors, values, slopes };
+        kernel_sums_into(&sums, out, slopes_out);
+    }
+
     /// Writes K·R.
     pub(crate) fn sums(&self, values: MatRef<'_, T>, out: &mut Matrix<T>) {
-        let factors = self.factors();
-        let sums = KernelSums { radial: self.radial, factors: &factors, values, slopes: &[] };
-        kernel_sums_into(&sums, out, &mut []);
+        self.sums_with_slopes(&[values], &mut [out]);
     }
 
     /// Σⱼ kᵢⱼ for every particle.
@@ -220,7 +265,6 @@ impl<T: Real> Resolved<'_, T> {
     ) {
         let count = self.centred().rows();
         let dim = self.centred().cols() / self.group_of_block.len();
-        let factors = self.factors();
         for (group, _) in self.groups.iter().enumerate() {
             let seen: Vec<usize> = blocks
                 .iter()
@@ -254,19 +298,17 @@ impl<T: Real> Resolved<'_, T> {
                     }
                 }
             }
-            if self.radial == Radial::SquaredExponential {
+            if self.radial.slope_is_value() {
                 self.sums(rhs.as_ref(), &mut sums);
             } else {
                 // The slope of this factor alone.
-                let mut slopes: Vec<Matrix<T>> = (0..factors.len())
-                    .map(|g| if g == group { rhs.clone() } else { Matrix::zeros(count, 0) })
-                    .collect();
                 let nothing = Matrix::zeros(count, 0);
-                let (radial, values) = (self.radial, nothing.as_ref());
-                let found =
-                    kernel_sums(&KernelSums { radial, factors: &factors, values, slopes: &slopes });
-                slopes = found.1;
-                sums.as_mut_slice().copy_from_slice(slopes[group].as_slice());
+                let mut right_hand_sides = vec![nothing.as_ref(); 1 + self.groups.len()];
+                right_hand_sides[1 + group] = rhs.as_ref();
+                let mut nothings = vec![nothing.clone(); self.groups.len()];
+                let mut outs: Vec<&mut Matrix<T>> = nothings.iter_mut().collect();
+                outs.insert(1 + group, &mut sums);
+                self.sums_with_slopes(&right_hand_sides, &mut outs);
             }
             for i in 0..count {
                 let point = self.centred().row(i);

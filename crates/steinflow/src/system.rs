@@ -1,7 +1,8 @@
 //! Target, dynamics, field and particles put together: what an integrator moves.
 //!
-//! The system evaluates only what is out of date. The score is refreshed when θ or the minibatch
-//! has changed and someone needs it, so a step of symmetric splitting costs one gradient.
+//! The system computes only what is out of date, by one rule: every block of the state has a version,
+//! and what is computed is kept with the versions it was computed from. So a step of symmetric
+//! splitting costs one gradient.
 
 mod draws;
 mod motion;
@@ -12,7 +13,7 @@ pub use rollback::Saved;
 
 use rayon::prelude::*;
 
-use crate::dynamics::{Dynamics, Evaluated, Operator, Point, Structure, THETA, Terms};
+use crate::dynamics::{Dynamics, Evaluated, Operator, Point, Structure, THETA};
 use crate::engine::{Scratch, all_finite, rows_per_task, vectorised};
 use crate::field::Field;
 use crate::precondition::{Preconditioner, RootMeanSquare};
@@ -30,24 +31,14 @@ pub struct System<'a, T: Real> {
     minibatch: Option<Minibatch>,
 
     at: Configuration<T>,
-    /// θ as the target gets it, and the version of the block that it is a copy of.
-    theta: Matrix<T>,
-    theta_version: u64,
-    /// The state in the preconditioner's coordinates, if there is one.
-    scaled: Option<Scaled<T>>,
-    gradient: Matrix<T>,
-    coefficients: Matrix<T>,
-    curl_divergence: Matrix<T>,
-    drift: Matrix<T>,
-    score_is_current: bool,
-    locals_are_current: bool,
-    /// The blocks whose drift is current when the locals are.
-    drift_blocks: Vec<usize>,
-    /// Whether a block's part of the gradient is current.
-    gradient_is_current: Vec<bool>,
-    /// See [`Evaluated::versions`].
-    versions: Vec<u64>,
-    changes: u64,
+    versions: Versions,
+    /// What θ and minibatch the score is of.
+    score_of: Option<ScoreKey>,
+    /// θ as the target gets it, of a version of the block.
+    theta: Cached<u64, Matrix<T>>,
+    /// The state in the preconditioner's coordinates, if there is one, of versions of the blocks in those.
+    scaled: Option<Cached<Vec<u64>, Matrix<T>>>,
+    locals: Cached<(Vec<u64>, Option<ScoreKey>), Locals<T>>,
 
     scratch: Scratch<T>,
     displacement: Vec<T>,
@@ -68,10 +59,53 @@ struct Configuration<T> {
     preconditioner: Option<Preconditioner<T>>,
 }
 
-/// The particles in the coordinates that they move in, and the versions of the blocks that these are.
-struct Scaled<T> {
-    state: Matrix<T>,
-    versions: Vec<u64>,
+/// When the blocks of the state and the preconditioner's scale last changed: numbers that grow. Never 0.
+struct Versions {
+    blocks: Vec<u64>,
+    scale: u64,
+    last: u64,
+}
+
+impl Versions {
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn changed(&mut self, blocks: &[usize]) {
+        let version = self.next();
+        for &block in blocks {
+            self.blocks[block] = version;
+        }
+    }
+
+    fn changed_everywhere(&mut self) {
+        let version = self.next();
+        self.blocks.fill(version);
+    }
+
+    /// Those of the blocks in the preconditioner's coordinates.
+    fn scaled(&self) -> impl Iterator<Item = u64> {
+        let of = |(block, &version)| if block == THETA { self.scale.max(version) } else { version };
+        self.blocks.iter().enumerate().map(of)
+    }
+}
+
+/// The version of θ, and the number of the minibatch where there is one.
+type ScoreKey = (u64, Option<u64>);
+
+/// Something computed, and the versions of what it was computed from.
+struct Cached<K, V> {
+    of: Option<K>,
+    value: V,
+}
+
+/// What A and C are at every particle, where they vary.
+struct Locals<T> {
+    coefficients: Matrix<T>,
+    /// ∇·(A + C).
+    divergence: Matrix<T>,
+    curl_divergence: Matrix<T>,
 }
 
 impl<'a, T: Real> System<'a, T> {
@@ -105,6 +139,12 @@ impl<'a, T: Real> System<'a, T> {
         draws::auxiliaries(&mut state, &structure, seed, 0);
         let operator = Operator::new(&structure);
         let width = operator.width();
+        let zeros = || Matrix::zeros(count, if width > 1 { blocks * dim } else { 0 });
+        let locals = Locals {
+            coefficients: Matrix::from_fn(count, width, |_, k| T::of(f64::from(u8::from(k == 0)))),
+            divergence: zeros(),
+            curl_divergence: zeros(),
+        };
         Ok(Self {
             target: Box::new(target),
             dynamics: Box::new(dynamics),
@@ -120,19 +160,11 @@ impl<'a, T: Real> System<'a, T> {
                 batches: 0,
                 preconditioner: None,
             },
+            versions: Versions { blocks: vec![1; blocks], scale: 1, last: 1 },
+            score_of: None,
+            theta: Cached { of: None, value: Matrix::zeros(count, dim) },
             scaled: None,
-            theta: Matrix::zeros(count, dim),
-            theta_version: 0,
-            gradient: Matrix::zeros(count, blocks * dim),
-            coefficients: Matrix::from_fn(count, width, |_, k| T::of(f64::from(u8::from(k == 0)))),
-            curl_divergence: Matrix::zeros(count, blocks * dim),
-            drift: Matrix::zeros(count, blocks * dim),
-            score_is_current: false,
-            locals_are_current: false,
-            drift_blocks: Vec::new(),
-            gradient_is_current: vec![false; blocks],
-            versions: vec![1; blocks],
-            changes: 1,
+            locals: Cached { of: None, value: locals },
             scratch: Scratch::default(),
             displacement: Vec::new(),
             frozen: vec![false; count],
@@ -160,27 +192,8 @@ impl<'a, T: Real> System<'a, T> {
             });
         }
         self.at.state = state;
-        self.score_is_current = false;
-        self.changed_everywhere();
+        self.versions.changed_everywhere();
         Ok(())
-    }
-
-    /// Notes that the numbers of some blocks are new.
-    fn changed(&mut self, blocks: &[usize]) {
-        self.locals_are_current = false;
-        self.changes += 1;
-        for &block in blocks {
-            self.versions[block] = self.changes;
-            // That of θ changes with the score.
-            self.gradient_is_current[block] &= block == THETA;
-        }
-    }
-
-    fn changed_everywhere(&mut self) {
-        self.locals_are_current = false;
-        self.changes += 1;
-        self.versions.fill(self.changes);
-        self.gradient_is_current.fill(false);
     }
 
     /// The blocks of A and C.
@@ -215,13 +228,18 @@ impl<'a, T: Real> System<'a, T> {
 
     /// Brings log π and the score up to date with θ and the minibatch.
     pub fn evaluate_target(&mut self) -> Result<()> {
-        if self.score_is_current {
+        if self.score_of == Some(self.score_key()) {
             return Ok(());
         }
         let minibatch = self.minibatch.take();
         let result = self.evaluate_rows(minibatch.as_ref());
         self.minibatch = minibatch;
         result
+    }
+
+    /// What the score is to be of.
+    fn score_key(&self) -> ScoreKey {
+        (self.versions.blocks[THETA], self.minibatch.as_ref().map(|_| self.at.batches))
     }
 
     /// Brings log π and the score up to date with θ, on all of the data.
@@ -232,19 +250,23 @@ impl<'a, T: Real> System<'a, T> {
     fn evaluate_rows(&mut self, batch: Option<&Minibatch>) -> Result<()> {
         let dim = self.structure.dim();
         let state = &self.at.state;
-        if self.theta_version != self.versions[THETA] {
-            let rows = self.theta.as_mut_slice().par_chunks_mut(dim).enumerate();
+        let version = Some(self.versions.blocks[THETA]);
+        if self.theta.of != version {
+            let rows = self.theta.value.as_mut_slice().par_chunks_mut(dim).enumerate();
             rows.with_min_len(rows_per_task(dim))
                 .for_each(|(i, theta)| theta.copy_from_slice(&state.row(i)[..dim]));
-            self.theta_version = self.versions[THETA];
+            self.theta.of = version;
         }
+        // Whatever goes wrong from here on, the score is that of nothing.
+        self.score_of = None;
         let (log_density, score) = (&mut self.at.log_density, &mut self.at.score);
-        self.target.evaluate(self.theta.as_ref(), batch, log_density, score.as_mut())?;
+        self.target.evaluate(self.theta.value.as_ref(), batch, log_density, score.as_mut())?;
         self.gradients += 1;
         let is_bad = |particle: usize| {
             !self.at.log_density[particle].is_finite() || !all_finite(self.at.score.row(particle))
         };
-        let particles = (0..self.theta.rows()).into_par_iter().with_min_len(rows_per_task(dim));
+        let particles =
+            (0..self.theta.value.rows()).into_par_iter().with_min_len(rows_per_task(dim));
         if let Some(particle) = particles.find_first(|&particle| is_bad(particle)) {
             let (score, value) = (self.at.score.row(particle), self.at.log_density[particle]);
             if !all_finite(score) {
@@ -255,11 +277,9 @@ impl<'a, T: Real> System<'a, T> {
         }
         if let Some(preconditioner) = &mut self.at.preconditioner {
             preconditioner.learn(&self.at.score);
-            self.changed(&[THETA]);
+            self.versions.scale = self.versions.next();
         }
-        self.score_is_current = true;
-        self.locals_are_current = false;
-        self.gradient_is_current[THETA] = false;
+        self.score_of = Some((self.versions.blocks[THETA], batch.map(|_| self.at.batches)));
         Ok(())
     }
 
@@ -268,9 +288,7 @@ impl<'a, T: Real> System<'a, T> {
     pub fn with_preconditioner(mut self, rule: RootMeanSquare) -> Result<Self> {
         rule.validate()?;
         self.at.preconditioner = Some(Preconditioner::new(rule, self.structure.dim()));
-        let versions = vec![0; self.versions.len()];
-        self.scaled = Some(Scaled { state: self.at.state.clone(), versions });
-        self.changed_everywhere();
+        self.scaled = Some(Cached { of: None, value: self.at.state.clone() });
         Ok(self)
     }
 
@@ -280,10 +298,12 @@ impl<'a, T: Real> System<'a, T> {
         else {
             return;
         };
-        let is_new = |block: usize| scaled.versions[block] != self.versions[block];
+        let versions: Vec<u64> = self.versions.scaled().collect();
+        let known = scaled.of.take();
+        let is_new = |block: usize| known.as_ref().is_none_or(|of| of[block] != versions[block]);
         let (dim, state, scale) = (self.structure.dim(), &self.at.state, preconditioner.scale());
         let size = state.cols();
-        let rows = scaled.state.as_mut_slice().par_chunks_mut(size).enumerate();
+        let rows = scaled.value.as_mut_slice().par_chunks_mut(size).enumerate();
         rows.with_min_len(rows_per_task(size)).for_each(|(i, scaled)| {
             let blocks = scaled.chunks_exact_mut(dim).zip(state.row(i).chunks_exact(dim));
             for (block, (u, x)) in blocks.enumerate().filter(|(block, _)| is_new(*block)) {
@@ -301,88 +321,51 @@ impl<'a, T: Real> System<'a, T> {
                 );
             }
         });
-        scaled.versions.copy_from_slice(&self.versions);
+        scaled.of = Some(versions);
     }
 
-    /// Coefficients and ∇log π(z) of every particle, and the drift of some blocks, from what is current.
-    fn evaluate_locals(&mut self, drifting: &[usize]) -> Result<()> {
-        self.scale_state();
-        let dim = self.structure.dim();
-        let (width, size) = (self.operator.width(), self.structure.blocks() * dim);
-        let state = self.scaled.as_ref().map_or(&self.at.state, |scaled| &scaled.state);
+    /// Brings what A and C are at every particle up to date, where they vary.
+    fn evaluate_locals(&mut self) -> Result<()> {
+        let of = (self.versions.scaled().collect(), self.score_of);
+        let (width, dim) = (self.operator.width(), self.structure.dim());
+        if width == 1 || self.locals.of.as_ref() == Some(&of) {
+            return Ok(());
+        }
+        self.locals.of = None;
+        let size = self.structure.blocks() * dim;
+        let state = self.scaled.as_ref().map_or(&self.at.state, |scaled| &scaled.value);
         let scale = self.at.preconditioner.as_ref().map(Preconditioner::scale);
-        let (at, operator, structure) = (&self.at, &self.operator, &self.structure);
-        let (dynamics, is_current) = (&*self.dynamics, &self.gradient_is_current);
-        self.coefficients
+        let (at, dynamics, operator) = (&self.at, &*self.dynamics, &self.operator);
+        let Locals { coefficients, divergence, curl_divergence } = &mut self.locals.value;
+        let first_bad = coefficients
             .as_mut_slice()
             .par_chunks_mut(width)
-            .zip(self.gradient.as_mut_slice().par_chunks_mut(size))
-            .zip(self.curl_divergence.as_mut_slice().par_chunks_mut(size))
-            .zip(self.drift.as_mut_slice().par_chunks_mut(size))
+            .zip(divergence.as_mut_slice().par_chunks_mut(size))
+            .zip(curl_divergence.as_mut_slice().par_chunks_mut(size))
             .enumerate()
             .with_min_len(rows_per_task(size))
-            .for_each(|(i, (((coefficients, gradient), curl_divergence), drift))| {
-                let (score, others) = gradient.split_at_mut(dim);
-                if !is_current[THETA] {
-                    score.copy_from_slice(at.score.row(i));
-                    for (g, &s) in score.iter_mut().zip(scale.unwrap_or_default()) {
-                        *g *= s;
-                    }
-                }
+            .filter_map(|(i, ((coefficients, divergence), curl_divergence))| {
+                let own = at.score.row(i);
+                let scaled: Option<Vec<T>> =
+                    scale.map(|scale| own.iter().zip(scale).map(|(&g, &s)| g * s).collect());
+                let score = scaled.as_deref().unwrap_or(own);
                 let point =
                     Point { state: state.row(i), dim, log_density: at.log_density[i], score };
-                let auxiliaries = (1..).zip(structure.auxiliaries());
-                for ((block, law), out) in auxiliaries.zip(others.chunks_exact_mut(dim)) {
-                    if is_current[block] {
-                        continue;
-                    }
-                    let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));
-                    let x = point.block(block);
-                    vectorised(
-                        #[inline(always)]
-                        || {
-                            for (g, &x) in out.iter_mut().zip(x) {
-                                *g = (mean - x) * precision;
-                            }
-                        },
-                    );
+                dynamics.coefficients(&point, &mut coefficients[1..]);
+                curl_divergence.fill(T::zero());
+                dynamics.curl_divergence(&point, curl_divergence);
+                divergence.fill(T::zero());
+                dynamics.diffusion_divergence(&point, divergence);
+                for (sum, &more) in divergence.iter_mut().zip(&*curl_divergence) {
+                    *sum += more;
                 }
-                // A and C that do not vary have no divergence.
-                if width > 1 {
-                    dynamics.coefficients(&point, &mut coefficients[1..]);
-                    curl_divergence.fill(T::zero());
-                    dynamics.curl_divergence(&point, curl_divergence);
-                    drift.fill(T::zero());
-                    dynamics.diffusion_divergence(&point, drift);
-                }
-                for &block in drifting {
-                    let columns = block * dim..(block + 1) * dim;
-                    let out = &mut drift[columns.clone()];
-                    if width > 1 {
-                        for (f, &more) in out.iter_mut().zip(&curl_divergence[columns]) {
-                            *f += more;
-                        }
-                    } else {
-                        out.fill(T::zero());
-                    }
-                    operator.apply(coefficients, gradient, &[block], Terms::All, T::one(), out);
-                }
-            });
-        if width > 1 {
-            let coefficients = &self.coefficients;
-            let first_bad = (0..coefficients.rows())
-                .into_par_iter()
-                .with_min_len(64)
-                .filter_map(|i| operator.check_diffusion(coefficients.row(i), i).err())
-                .find_first(|_| true);
-            if let Some(error) = first_bad {
-                return Err(error);
-            }
+                operator.check_diffusion(coefficients, i).err().map(|error| (i, error))
+            })
+            .min_by_key(|(i, _)| *i);
+        if let Some((_, error)) = first_bad {
+            return Err(error);
         }
-        self.locals_are_current = true;
-        self.drift_blocks.clear();
-        self.drift_blocks.extend_from_slice(drifting);
-        self.gradient_is_current.fill(true);
+        self.locals.of = Some(of);
         Ok(())
     }
 
@@ -391,35 +374,32 @@ impl<'a, T: Real> System<'a, T> {
         if self.structure.needs_score(moving) {
             self.evaluate_target()?;
         }
-        if !self.field.reads_locals(&self.operator, moving) {
-            self.scale_state();
-        } else if !self.locals_are_current || self.drift_blocks != moving {
-            self.evaluate_locals(moving)?;
-        }
-        Ok(())
+        self.scale_state();
+        self.evaluate_locals()
     }
 
     /// All that is known about the particles now, as a field gets it.
     pub fn evaluated(&mut self) -> Result<Evaluated<'_, T>> {
         self.evaluate_target()?;
-        let all: Vec<usize> = (0..self.structure.blocks()).collect();
-        self.evaluate_locals(&all)?;
+        self.scale_state();
+        self.evaluate_locals()?;
         Ok(self.view().0)
     }
 
     fn view(&mut self) -> (Evaluated<'_, T>, &mut (dyn Field<T> + 'a)) {
+        let Locals { coefficients, divergence, curl_divergence } = &self.locals.value;
+        let scaled = self.scaled.as_ref();
         let evaluated = Evaluated {
             operator: &self.operator,
-            state: self.scaled.as_ref().map_or(&self.at.state, |scaled| &scaled.state).as_ref(),
+            state: scaled.map_or(&self.at.state, |scaled| &scaled.value).as_ref(),
+            coefficients: coefficients.as_ref(),
+            versions: scaled.and_then(|scaled| scaled.of.as_ref()).unwrap_or(&self.versions.blocks),
+            scratch: &self.scratch,
             score: self.at.score.as_ref(),
             scale: self.at.preconditioner.as_ref().map(Preconditioner::scale),
             auxiliaries: self.structure.auxiliaries(),
-            gradient: self.gradient.as_ref(),
-            coefficients: self.coefficients.as_ref(),
-            curl_divergence: self.curl_divergence.as_ref(),
-            drift: self.drift.as_ref(),
-            versions: &self.versions,
-            scratch: &self.scratch,
+            divergences: (self.operator.width() > 1)
+                .then(|| (divergence.as_ref(), curl_divergence.as_ref())),
         };
         (evaluated, &mut *self.field)
     }

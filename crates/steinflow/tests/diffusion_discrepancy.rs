@@ -97,6 +97,7 @@ fn any_dynamics_is_what_a_double_loop_over_dense_matrices_gives() -> Result<()> 
         system.set_state(states.clone())?;
         let structure = system.structure().clone();
         let at = system.evaluated()?;
+        let drift = at.drift();
         let matrices: Vec<Vec<f64>> = (0..9)
             .map(|i| {
                 let (a, c) = dense_matrices(&structure, &at.coefficients.row(i)[1..]);
@@ -109,7 +110,7 @@ fn any_dynamics_is_what_a_double_loop_over_dense_matrices_gives() -> Result<()> 
             let mut all = 0.0;
             for i in 0..9 {
                 for j in 0..9 {
-                    let of = |i: usize| (at.state.row(i), at.drift.row(i), &matrices[i][..]);
+                    let of = |i: usize| (at.state.row(i), drift.row(i), &matrices[i][..]);
                     let u = naive(of(i), of(j), radial, 1.7);
                     assert!((kernel.at(i, j) - u).abs() < 1e-12 * (1.0 + u.abs()), "{i}, {j}");
                     all += u;

@@ -62,12 +62,13 @@ fn compare<T: Real>(tolerance: f64) {
             let slopes = [random_states(n, 4, 4), random_states(n, 3, 5)];
             let radial = Radial::InverseMultiquadric;
             let cast = groups.clone().map(|g| g.cast::<T>());
+            let single = slopes.clone().map(|s| s.cast::<T>());
             let factors = cast.each_ref().map(|g| Factor::new(g.as_ref(), T::one()));
             let (found, found_slopes) = kernel_sums(&KernelSums {
                 radial,
                 factors: &factors,
                 values: values.cast::<T>().as_ref(),
-                slopes: &slopes.clone().map(|s| s.cast::<T>()),
+                slopes: &single.each_ref().map(Matrix::as_ref),
             });
             close(&found, &naive(radial, &groups, &values, None), tolerance);
             for (g, found) in found_slopes.iter().enumerate() {

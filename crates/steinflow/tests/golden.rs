@@ -154,9 +154,7 @@ fn drift_matrices_and_one_step_of_the_diffusion() {
             let mut system = system::<f64>(&golden, name, dynamics, Diffusion);
             let structure = system.structure().clone();
             let at = system.evaluated().unwrap();
-            let drift =
-                Matrix::from_vec(at.drift.as_slice().to_vec(), at.drift.rows(), at.drift.cols());
-            let drift = drift.unwrap();
+            let drift = at.drift();
             let error = relative_error(&drift, &matrix(expected));
             assert!(error <= 1e-10, "{name} {dynamics} drift: {error:e}");
 

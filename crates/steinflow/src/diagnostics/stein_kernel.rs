@@ -130,7 +130,7 @@ impl SteinKernel {
             blocks: (0..operator.blocks()).collect(),
             operator,
         };
-        let (states, drift) = (in_f64(at.state), in_f64(at.drift));
+        let (states, drift) = (in_f64(at.state), in_f64(at.drift().as_ref()));
         Ok(Self { states, drift, action, radial, bandwidth })
     }
 

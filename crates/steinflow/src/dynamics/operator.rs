@@ -39,21 +39,13 @@ enum Values<T> {
     FullCoefficients(usize),
 }
 
+/// A block of M.
 #[derive(Clone, Debug)]
-struct Entry<T> {
+pub(crate) struct Entry<T> {
     column: usize,
     diffusion: bool,
     orientation: Orientation,
     values: Values<T>,
-}
-
-/// A block `factor`·I of M.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Multiple<T> {
-    pub(crate) column: usize,
-    /// Whether it is part of A, or of C.
-    pub(crate) diffusion: bool,
-    pub(crate) factor: T,
 }
 
 /// M = A + C in one precision. See the module's documentation.
@@ -163,7 +155,7 @@ impl<T: Real> Operator<T> {
                         unit[k] = T::one();
                         image.fill(T::zero());
                         for entry in &here {
-                            entry.apply(coefficients, &unit, T::one(), T::one(), &mut image);
+                            entry.add(coefficients, unit.iter().copied(), &mut image);
                         }
                         unit[k] = T::zero();
                         out.extend_from_slice(&image);
@@ -173,7 +165,7 @@ impl<T: Real> Operator<T> {
                     unit.fill(T::one());
                     image.fill(T::zero());
                     for entry in &here {
-                        entry.apply(coefficients, &unit, T::one(), T::one(), &mut image);
+                        entry.add(coefficients, unit.iter().copied(), &mut image);
                     }
                     unit.fill(T::zero());
                     out.extend_from_slice(&image);
@@ -196,47 +188,45 @@ impl<T: Real> Operator<T> {
         scale: T,
         out: &mut [T],
     ) {
-        self.apply_to_scaled(coefficients, input, &[], moving, terms, scale, out);
-    }
-
-    /// As [`Operator::apply`], to u with every block multiplied by its own factor; blocks without a
-    /// factor are taken as they are.
-    pub(crate) fn apply_to_scaled(
-        &self,
-        coefficients: &[T],
-        input: &[T],
-        factors: &[T],
-        moving: &[usize],
-        terms: Terms,
-        scale: T,
-        out: &mut [T],
-    ) {
         let dim = self.dim;
         for (&row, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
-            for entry in &self.rows[row] {
-                if terms == Terms::All || entry.diffusion {
-                    let u = &input[entry.column * dim..(entry.column + 1) * dim];
-                    let factor = factors.get(entry.column).copied().unwrap_or(T::one());
-                    entry.apply(coefficients, u, scale, factor, out);
-                }
+            for entry in self.entries_of(row).iter().filter(|entry| entry.is_in(terms)) {
+                let u = &input[entry.column * dim..(entry.column + 1) * dim];
+                entry.write(coefficients, scale, u.iter().copied(), None, T::one(), out);
             }
         }
     }
 
-    /// Row by row of `moving`, the blocks of M where all of them are constant multiples of I.
-    pub(crate) fn multiples(&self, moving: &[usize]) -> Option<Vec<Vec<Multiple<T>>>> {
-        let multiple = |entry: &Entry<T>| match (&entry.values, entry.orientation) {
-            (&Values::Scalar(a), orientation) => Some(Multiple {
-                column: entry.column,
-                diffusion: entry.diffusion,
-                factor: if orientation == Orientation::NegatedTranspose { -a } else { a },
-            }),
-            _ => None,
-        };
-        if self.width > 1 {
-            return None;
+    /// The blocks of a row of M.
+    pub(crate) fn entries_of(&self, row: usize) -> &[Entry<T>] {
+        &self.rows[row]
+    }
+
+    /// Writes share · (from + M(c) u) with u = rate · x in every block, the blocks in `moving` one after
+    /// the other; `from` is `out` itself where there is none.
+    pub(crate) fn write_sum(
+        &self,
+        (coefficients, from): (&[T], Option<&[T]>),
+        (x, rates): (&[T], &[T]),
+        (moving, terms): (&[usize], Terms),
+        share: T,
+        out: &mut [T],
+    ) {
+        let dim = self.dim;
+        for (slot, (&row, out)) in moving.iter().zip(out.chunks_exact_mut(dim)).enumerate() {
+            let mut from = from.map(|from| &from[slot * dim..(slot + 1) * dim]);
+            let acts = |entry: &&Entry<T>| entry.is_in(terms) && rates[entry.column] != T::zero();
+            let mut entries = self.rows[row].iter().filter(acts).peekable();
+            if entries.peek().is_none() {
+                write(std::iter::repeat(T::zero()), from, share, out);
+            }
+            while let Some(entry) = entries.next() {
+                let (x, rate) = (&x[entry.column * dim..][..dim], rates[entry.column]);
+                let share = if entries.peek().is_none() { share } else { T::one() };
+                let u = x.iter().map(|&x| rate * x);
+                entry.write(coefficients, T::one(), u, from.take(), share, out);
+            }
         }
-        moving.iter().map(|&row| self.rows[row].iter().map(multiple).collect()).collect()
     }
 
     /// The blocks of u that M u reads for the blocks in `moving`, in order.
@@ -307,24 +297,24 @@ impl<T: Real> Operator<T> {
             let out = &mut out[slot * dim..(slot + 1) * dim];
             for entry in self.rows[block].iter().filter(|entry| entry.diffusion) {
                 match &entry.values {
-                    Values::Scalar(a) => add_scaled(out, n, T::one(), |_| scale * a.sqrt()),
-                    Values::Diagonal(a) => add_scaled(out, n, T::one(), |i| scale * a[i].sqrt()),
+                    Values::Scalar(a) => add_scaled(out, n, |_| scale * a.sqrt()),
+                    Values::Diagonal(a) => add_scaled(out, n, |i| scale * a[i].sqrt()),
                     Values::Full(_) => {
                         if let Some(factor) = &self.constant_factors[block] {
-                            add_product(out, factor, n, T::one(), scale);
+                            add_product(out, factor, n, scale);
                         }
                     }
                     Values::ScalarCoefficient(k) => {
-                        add_scaled(out, n, T::one(), |_| scale * coefficients[*k].sqrt());
+                        add_scaled(out, n, |_| scale * coefficients[*k].sqrt());
                     }
                     Values::DiagonalCoefficients(k) => {
-                        add_scaled(out, n, T::one(), |i| scale * coefficients[k + i].sqrt());
+                        add_scaled(out, n, |i| scale * coefficients[k + i].sqrt());
                     }
                     Values::FullCoefficients(k) => {
                         let (values, vectors) = self.eigen(&coefficients[*k..k + dim * dim]);
                         let root = spectral(&values, &vectors, |x| x.max(0.0).sqrt());
                         let root: Vec<T> = root.into_iter().map(T::of).collect();
-                        add_product(out, &root, n, T::one(), scale);
+                        add_product(out, &root, n, scale);
                     }
                 }
             }
@@ -337,41 +327,67 @@ impl<T: Real> Operator<T> {
     }
 }
 
-#[inline(always)]
-#[allow(clippy::inline_always, reason = "it must be compiled for its caller's SIMD")]
-fn add_scaled<T: Real>(out: &mut [T], u: &[T], factor: T, entry: impl Fn(usize) -> T) {
+fn add_scaled<T: Real>(out: &mut [T], u: &[T], entry: impl Fn(usize) -> T) {
     for (i, (out, &u)) in out.iter_mut().zip(u).enumerate() {
-        *out += entry(i) * (factor * u);
+        *out += entry(i) * u;
     }
 }
 
-fn add_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], factor: T, scale: T) {
+fn add_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], scale: T) {
     for (out, row) in out.iter_mut().zip(matrix.chunks_exact(u.len())) {
-        let sum: T = row.iter().zip(u).map(|(&a, &u)| a * (factor * u)).sum();
+        let sum: T = row.iter().zip(u).map(|(&a, &u)| a * u).sum();
         *out += scale * sum;
     }
 }
 
-fn add_transposed_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], factor: T, scale: T) {
+fn add_transposed_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], scale: T) {
     for (&u, row) in u.iter().zip(matrix.chunks_exact(u.len())) {
         for (out, &a) in out.iter_mut().zip(row) {
-            *out += scale * (a * (factor * u));
+            *out += scale * (a * u);
         }
     }
 }
 
-fn add_skew_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], factor: T, scale: T) {
+fn add_skew_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], scale: T) {
     let dim = u.len();
     for i in 0..dim {
         for j in i + 1..dim {
             let a = scale * matrix[i * dim + j];
-            out[i] += a * (factor * u[j]);
-            out[j] -= a * (factor * u[i]);
+            out[i] += a * u[j];
+            out[j] -= a * u[i];
         }
     }
 }
 
+/// out = share · (from + terms), `from` being `out` itself where there is none.
+fn write<T: Real>(terms: impl Iterator<Item = T>, from: Option<&[T]>, share: T, out: &mut [T]) {
+    vectorised(
+        #[inline(always)]
+        || match from {
+            Some(from) => {
+                for ((out, &from), term) in out.iter_mut().zip(from).zip(terms) {
+                    *out = share * (from + term);
+                }
+            }
+            None => {
+                for (out, term) in out.iter_mut().zip(terms) {
+                    *out = share * (*out + term);
+                }
+            }
+        },
+    );
+}
+
 impl<T: Real> Entry<T> {
+    /// Which block of u it reads.
+    pub(crate) fn column(&self) -> usize {
+        self.column
+    }
+
+    pub(crate) fn is_in(&self, terms: Terms) -> bool {
+        terms == Terms::All || self.diffusion
+    }
+
     fn is_full(&self) -> bool {
         matches!(self.values, Values::Full(_) | Values::FullCoefficients(_))
     }
@@ -380,48 +396,74 @@ impl<T: Real> Entry<T> {
         !matches!(self.values, Values::Scalar(_) | Values::Diagonal(_) | Values::Full(_))
     }
 
-    fn apply(&self, coefficients: &[T], u: &[T], scale: T, factor: T, out: &mut [T]) {
-        let dim = u.len();
+    /// Adds B(c) u.
+    pub(crate) fn add(&self, coefficients: &[T], u: impl Iterator<Item = T>, out: &mut [T]) {
+        self.write(coefficients, T::one(), u, None, T::one(), out);
+    }
+
+    /// Writes share · (from + scale · B(c) u), `from` being `out` itself where there is none.
+    fn write(
+        &self,
+        coefficients: &[T],
+        scale: T,
+        u: impl Iterator<Item = T>,
+        from: Option<&[T]>,
+        share: T,
+        out: &mut [T],
+    ) {
+        let dim = out.len();
         // Constant blocks are carried by the leading 1 of the coefficient row.
         let constant = scale * coefficients[0];
         let sign = match self.orientation {
             Orientation::NegatedTranspose => -T::one(),
             Orientation::Straight | Orientation::Skew => T::one(),
         };
+        let (scale, signed) = (sign * scale, sign * constant);
         match &self.values {
             Values::Scalar(a) => {
-                let a = sign * constant * *a;
-                vectorised(
-                    #[inline(always)]
-                    || add_scaled(out, u, factor, |_| a),
-                );
+                let a = signed * *a;
+                write(u.map(|u| a * u), from, share, out);
             }
-            Values::Diagonal(a) => vectorised(
-                #[inline(always)]
-                || add_scaled(out, u, factor, |i| sign * constant * a[i]),
-            ),
-            Values::Full(a) => self.apply_full(a, u, factor, constant, out),
+            Values::Diagonal(a) => {
+                write(a.iter().zip(u).map(|(&a, u)| signed * a * u), from, share, out);
+            }
             Values::ScalarCoefficient(k) => {
-                add_scaled(out, u, factor, |_| sign * scale * coefficients[*k]);
+                let a = scale * coefficients[*k];
+                write(u.map(|u| a * u), from, share, out);
             }
             Values::DiagonalCoefficients(k) => {
                 let a = &coefficients[*k..k + dim];
-                vectorised(
-                    #[inline(always)]
-                    || add_scaled(out, u, factor, |i| sign * scale * a[i]),
-                );
+                write(a.iter().zip(u).map(|(&a, u)| scale * a * u), from, share, out);
             }
+            Values::Full(a) => self.write_full(a, signed, u, from, share, out),
             Values::FullCoefficients(k) => {
-                self.apply_full(&coefficients[*k..k + dim * dim], u, factor, scale, out);
+                let a = &coefficients[*k..k + dim * dim];
+                self.write_full(a, scale, u, from, share, out);
             }
         }
     }
 
-    fn apply_full(&self, matrix: &[T], u: &[T], factor: T, scale: T, out: &mut [T]) {
+    /// As [`Entry::write`] for a full matrix; `scale` carries the sign.
+    fn write_full(
+        &self,
+        matrix: &[T],
+        scale: T,
+        u: impl Iterator<Item = T>,
+        from: Option<&[T]>,
+        share: T,
+        out: &mut [T],
+    ) {
+        let u: Vec<T> = u.collect();
+        if let Some(from) = from {
+            out.copy_from_slice(from);
+        }
         match self.orientation {
-            Orientation::Straight => add_product(out, matrix, u, factor, scale),
-            Orientation::NegatedTranspose => add_transposed_product(out, matrix, u, factor, -scale),
-            Orientation::Skew => add_skew_product(out, matrix, u, factor, scale),
+            Orientation::Straight => add_product(out, matrix, &u, scale),
+            Orientation::NegatedTranspose => add_transposed_product(out, matrix, &u, scale),
+            Orientation::Skew => add_skew_product(out, matrix, &u, scale),
+        }
+        for out in out {
+            *out *= share;
         }
     }
 }

@@ -52,7 +52,7 @@ pub struct KernelSums<'a, T> {
     /// R, multiplied by K.
     pub values: MatRef<'a, T>,
     /// Rᵍ, multiplied by Sᵍ: one per factor, or none.
-    pub slopes: &'a [Matrix<T>],
+    pub slopes: &'a [MatRef<'a, T>],
 }
 
 /// Returns K·R and every Sᵍ·Rᵍ.
@@ -61,7 +61,7 @@ pub fn kernel_sums<T: Real>(sums: &KernelSums<'_, T>) -> (Matrix<T>, Vec<Matrix<
     let mut values = Matrix::zeros(count, sums.values.cols());
     let mut slopes: Vec<Matrix<T>> =
         sums.slopes.iter().map(|rhs| Matrix::zeros(count, rhs.cols())).collect();
-    kernel_sums_into(sums, &mut values, &mut slopes);
+    kernel_sums_into(sums, &mut values, &mut slopes.iter_mut().collect::<Vec<_>>());
     (values, slopes)
 }
 
@@ -69,11 +69,11 @@ pub fn kernel_sums<T: Real>(sums: &KernelSums<'_, T>) -> (Matrix<T>, Vec<Matrix<
 pub(crate) fn kernel_sums_into<T: Real>(
     sums: &KernelSums<'_, T>,
     values: &mut Matrix<T>,
-    slopes: &mut [Matrix<T>],
+    slopes: &mut [&mut Matrix<T>],
 ) {
     let count = sums.values.rows();
-    if sums.radial == Radial::SquaredExponential
-        && slopes.is_empty()
+    let exponential = sums.radial == Radial::SquaredExponential && slopes.is_empty();
+    if exponential
         && let Some(squares) = sums.factors.iter().map(Factor::squares).collect::<Option<Vec<_>>>()
     {
         return sums_of_known(sums, &squares, values);
@@ -81,11 +81,10 @@ pub(crate) fn kernel_sums_into<T: Real>(
     let prepared = Prepared {
         factors: sums.factors.iter().map(Distances::new).collect(),
         values: Columns::new(sums.values),
-        slopes: sums.slopes.iter().map(|rhs| Columns::new(rhs.as_ref())).collect(),
+        slopes: sums.slopes.iter().map(|rhs| Columns::new(*rhs)).collect(),
     };
     values.as_mut_slice().fill(T::zero());
-    if sums.radial == Radial::SquaredExponential
-        && slopes.is_empty()
+    if exponential
         && let Columns::Wide(rhs) = prepared.values
         && count > FEW
     {
@@ -181,21 +180,13 @@ pub fn kernel_matrix<T: Real>(radial: Radial, factors: &[Factor<'_, T>]) -> Matr
     let mut matrix = Matrix::zeros(count, count);
     matrix.as_mut_slice().par_chunks_mut(count).enumerate().for_each(|(i, row)| {
         let mut squares = vec![0.0; count];
-        row.fill(if radial == Radial::SquaredExponential { 0.0 } else { 1.0 });
+        row.fill(1.0);
         for (points, factor) in points.iter().zip(factors) {
             let stride = points.cols();
             squared_distances_to_rows(points.row(i), points.as_slice(), stride, &mut squares);
             let rate = factor.rate().as_f64();
             for (entry, square) in row.iter_mut().zip(&squares) {
-                match radial {
-                    Radial::SquaredExponential => *entry += rate * square,
-                    Radial::InverseMultiquadric => *entry *= (1.0 + rate * square).sqrt().recip(),
-                }
-            }
-        }
-        if radial == Radial::SquaredExponential {
-            for entry in row {
-                *entry = (-*entry).exp();
+                *entry *= radial.value(rate * square);
             }
         }
     });
@@ -290,10 +281,10 @@ impl<T: Real> Band<'_, T> {
     fn sum(&mut self, sums: &KernelSums<'_, T>, prepared: &Prepared<'_, T>) {
         let count = sums.values.rows();
         let mut kernel = vec![T::zero(); self.rows * STRIP.min(count)];
-        let mut factors = match sums.radial {
-            Radial::SquaredExponential => Vec::new(),
-            Radial::InverseMultiquadric => vec![kernel.clone(); sums.factors.len()],
-        };
+        let shared = sums.radial.slope_is_value();
+        // Every factor's own slope, where it is not k.
+        let mut factors =
+            if shared { Vec::new() } else { vec![kernel.clone(); sums.factors.len()] };
         for start in (0..count).step_by(STRIP) {
             let n = STRIP.min(count - start);
             let kernel = &mut kernel[..self.rows * n];
@@ -307,10 +298,7 @@ impl<T: Real> Band<'_, T> {
             }
             prepared.values.accumulate(kernel, start, self.rows, n, self.values);
             for (g, rhs) in prepared.slopes.iter().enumerate() {
-                let slope = match sums.radial {
-                    Radial::SquaredExponential => &*kernel,
-                    Radial::InverseMultiquadric => &factors[g][..self.rows * n],
-                };
+                let slope = if shared { &*kernel } else { &factors[g][..self.rows * n] };
                 rhs.accumulate(slope, start, self.rows, n, self.slopes[g]);
             }
         }

@@ -3,8 +3,11 @@
 //! With SGHMC dynamics this is gradient descent with momentum from many starts: deep ensembles
 //! ([Lakshminarayanan et al. 2017](https://arxiv.org/abs/1612.01474)). Not a sampler of π.
 
-use super::{Field, gather};
+use rayon::prelude::*;
+
+use super::Field;
 use crate::dynamics::Evaluated;
+use crate::engine::rows_per_task;
 use crate::{Matrix, Real, Result};
 
 /// v = f, without noise or interaction.
@@ -18,10 +21,9 @@ impl<T: Real> Field<T> for Drift {
         moving: &[usize],
         velocity: &mut Matrix<T>,
     ) -> Result<()> {
-        let dim = at.operator.dim();
-        for i in 0..at.state.rows() {
-            gather(at.drift.row(i), moving, dim, velocity.row_mut(i));
-        }
+        let moved = velocity.cols();
+        let rows = velocity.as_mut_slice().par_chunks_mut(moved).enumerate();
+        rows.with_min_len(rows_per_task(moved)).for_each(|(i, out)| at.write_drift(i, moving, out));
         Ok(())
     }
 }

@@ -160,11 +160,16 @@ impl<T: Real> Field<T> for LogRatio {
         let size = at.state.cols();
         // What repels: with ∇log π where all of M acts on the sum of both.
         let mut force = at.scratch.matrix(at.state.rows(), size);
-        match repulsion {
-            Terms::All => force.as_mut_slice().copy_from_slice(at.gradient.as_slice()),
-            Terms::Diffusion => force.as_mut_slice().fill(T::zero()),
-        }
         let blocks = operator.blocks_read(moving, repulsion);
+        force.as_mut_slice().fill(T::zero());
+        if repulsion == Terms::All {
+            let rows = force.as_mut_slice().par_chunks_mut(size).enumerate();
+            rows.with_min_len(rows_per_task(size)).for_each(|(i, force)| {
+                for &block in &blocks {
+                    at.write_gradient(i, block, &mut force[block * dim..(block + 1) * dim]);
+                }
+            });
+        }
         self.add_estimate(at, &blocks, &mut force)?;
         velocity
             .as_mut_slice()
@@ -173,14 +178,12 @@ impl<T: Real> Field<T> for LogRatio {
             .enumerate()
             .with_min_len(rows_per_task(size))
             .for_each(|(i, (out, force))| {
-                let (c, gradient) = (at.coefficients.row(i), at.gradient.row(i));
                 if repulsion == Terms::All {
                     out.fill(T::zero());
                 } else {
-                    super::gather(at.curl_divergence.row(i), moving, dim, out);
-                    operator.apply(c, gradient, moving, Terms::All, T::one(), out);
+                    at.write_flow(i, moving, out);
                 }
-                operator.apply(c, force, moving, repulsion, T::one(), out);
+                operator.apply(at.coefficients.row(i), force, moving, repulsion, T::one(), out);
             });
         Ok(())
     }

@@ -20,7 +20,7 @@
 
 use faer::Side;
 
-use super::{Draw, Field, Stein, at_least_two, gather};
+use super::{Draw, Field, Stein, at_least_two};
 use crate::dynamics::{Evaluated, Terms};
 use crate::engine::kernel_matrix;
 use crate::kernel::{Bandwidth, Kernel};
@@ -214,7 +214,7 @@ impl<T: Real> Field<T> for ProductSpace {
         if self.independent > 0.0 {
             let mut own = vec![T::zero(); velocity.cols()];
             for i in 0..velocity.rows() {
-                gather(at.drift.row(i), moving, at.operator.dim(), &mut own);
+                at.write_drift(i, moving, &mut own);
                 for (v, &f) in velocity.row_mut(i).iter_mut().zip(&own) {
                     *v += T::of(self.independent) * f;
                 }

@@ -15,10 +15,10 @@
 
 use rayon::prelude::*;
 
-use super::{Field, at_least_two, gather};
-use crate::dynamics::{Evaluated, Multiple, Operator, Terms};
-use crate::engine::{KernelSums, kernel_sums, rows_per_task, vectorised};
-use crate::kernel::{Kernel, Radial, Resolved};
+use super::{Field, at_least_two};
+use crate::dynamics::{Evaluated, Repulsion, Terms};
+use crate::engine::rows_per_task;
+use crate::kernel::Kernel;
 use crate::{Matrix, Real, Result};
 
 /// The GSVGD field over any dynamics.
@@ -41,6 +41,14 @@ impl Stein {
     }
 }
 
+/// What k and every slope that differs from it multiply: [force | c] of every particle.
+struct Part<'a, T> {
+    /// Whether the drift is in the force.
+    drifts: bool,
+    /// How fast the slope repels in each block.
+    rates: &'a [T],
+}
+
 impl<T: Real> Field<T> for Stein {
     fn validate(&self, blocks: usize, particles: usize) -> Result<()> {
         at_least_two(particles)?;
@@ -54,221 +62,60 @@ impl<T: Real> Field<T> for Stein {
         velocity: &mut Matrix<T>,
     ) -> Result<()> {
         let resolved = self.kernel.resolve(at);
-        match (self.kernel.radial, at.operator.multiples(moving)) {
-            (Radial::SquaredExponential, Some(multiples)) => {
-                self.constant_multiples(at, &multiples, &resolved, velocity);
-            }
-            (Radial::SquaredExponential, None) => self.one_slope(at, moving, &resolved, velocity),
-            (Radial::InverseMultiquadric, _) => {
-                self.slope_per_factor(at, moving, &resolved, velocity);
-            }
+        let (operator, count) = (at.operator, at.state.rows());
+        let (moved, points) = (moving.len() * operator.dim(), resolved.centred());
+        let width = moved + operator.width();
+
+        // A slope that is k itself repels along with the drift; others come after it.
+        let (slopes, nowhere) = (resolved.slopes(), vec![T::zero(); operator.blocks()]);
+        let shared = self.kernel.radial.slope_is_value();
+        let drift = (!shared).then_some(Part { drifts: true, rates: &nowhere });
+        let slopes = slopes.iter().map(|rates| Part { drifts: shared, rates });
+        let parts: Vec<Part<'_, T>> = drift.into_iter().chain(slopes).collect();
+
+        let mut rhs: Vec<_> = parts.iter().map(|_| at.scratch.matrix(count, width)).collect();
+        for (part, rhs) in parts.iter().zip(&mut rhs) {
+            let repulsion = Repulsion { rates: part.rates, terms: self.repulsion, points };
+            let rows = rhs.as_mut_slice().par_chunks_mut(width).enumerate();
+            rows.with_min_len(rows_per_task(width)).for_each(|(j, row)| {
+                let (force, c) = row.split_at_mut(moved);
+                c.copy_from_slice(at.coefficients.row(j));
+                at.write_force(j, moving, part.drifts, Some(repulsion), force);
+            });
         }
+        let mut sums: Vec<_> = parts.iter().map(|_| at.scratch.matrix(count, width)).collect();
+        resolved.sums_with_slopes(
+            &rhs.iter().map(|rhs| rhs.as_ref()).collect::<Vec<_>>(),
+            &mut sums.iter_mut().map(|sums| &mut **sums).collect::<Vec<_>>(),
+        );
+
+        let share = T::of(1.0 / count as f64);
+        let rows = velocity.as_mut_slice().par_chunks_mut(moved).enumerate();
+        rows.with_min_len(rows_per_task(moved)).for_each(|(i, out)| {
+            let x = points.row(i);
+            for (place, (part, sums)) in parts.iter().zip(&sums).enumerate() {
+                let (force, c) = sums.row(i).split_at(moved);
+                let share = if place + 1 == parts.len() { share } else { T::one() };
+                let from = if place == 0 {
+                    Some(force)
+                } else {
+                    out.iter_mut().zip(force).for_each(|(out, &force)| *out += force);
+                    None
+                };
+                operator.write_sum(
+                    (c, from),
+                    (x, part.rates),
+                    (moving, self.repulsion),
+                    share,
+                    out,
+                );
+            }
+        });
         self.bandwidths.clone_from(&resolved.bandwidths);
         Ok(())
-    }
-
-    fn reads_locals(&self, operator: &Operator<T>, moving: &[usize]) -> bool {
-        self.kernel.radial != Radial::SquaredExponential || operator.multiples(moving).is_none()
     }
 
     fn bandwidths(&self) -> &[f64] {
         &self.bandwidths
     }
-}
-
-impl Stein {
-    /// As below for blocks a·I of a constant M, where f = M g with g = ∇log π(z):
-    /// N vᵢ = Σ a (Σⱼ kᵢⱼ (gⱼ − Yⱼ) + Σⱼ kᵢⱼ Yᵢ), the outer sum over the blocks of a row of M.
-    fn constant_multiples<T: Real>(
-        &self,
-        at: &Evaluated<'_, T>,
-        multiples: &[Vec<Multiple<T>>],
-        resolved: &Resolved<'_, T>,
-        velocity: &mut Matrix<T>,
-    ) {
-        let (count, dim) = (at.state.rows(), at.operator.dim());
-        let moved = multiples.len() * dim;
-        let (points, rates) = (resolved.centred(), &resolved.slope_rates);
-        let columns = |multiple: &Multiple<T>| multiple.column * dim..(multiple.column + 1) * dim;
-        let rate = |multiple: &Multiple<T>| {
-            let repels = self.repulsion == Terms::All || multiple.diffusion;
-            if repels { rates[multiple.column] } else { T::zero() }
-        };
-
-        let mut rhs = at.scratch.matrix(count, moved + 1);
-        let rows = rhs.as_mut_slice().par_chunks_mut(moved + 1).enumerate();
-        rows.with_min_len(rows_per_task(moved)).for_each(|(j, row)| {
-            row[moved] = T::one();
-            for (row_of_m, force) in multiples.iter().zip(row.chunks_exact_mut(dim)) {
-                for (place, multiple) in row_of_m.iter().enumerate() {
-                    let (block, factor) = (multiple.column, multiple.factor);
-                    let repulsion = (rate(multiple), &points.row(j)[columns(multiple)]);
-                    if place == 0 {
-                        at.force(
-                            (j, block),
-                            (factor, repulsion),
-                            force,
-                            #[inline(always)]
-                            |force, x| *force = x,
-                        );
-                    } else {
-                        at.force(
-                            (j, block),
-                            (factor, repulsion),
-                            force,
-                            #[inline(always)]
-                            |force, x| *force += x,
-                        );
-                    }
-                }
-                if row_of_m.is_empty() {
-                    force.fill(T::zero());
-                }
-            }
-        });
-        let mut sums = at.scratch.matrix(count, moved + 1);
-        resolved.sums(rhs.as_ref(), &mut sums);
-        let share = T::of(1.0 / count as f64);
-        let rows = velocity.as_mut_slice().par_chunks_mut(moved).enumerate();
-        rows.with_min_len(rows_per_task(moved)).for_each(|(i, out)| {
-            let total = sums.row(i)[moved];
-            let blocks = out.chunks_exact_mut(dim).zip(sums.row(i).chunks_exact(dim));
-            for (row_of_m, (out, force)) in multiples.iter().zip(blocks) {
-                for (place, multiple) in row_of_m.iter().enumerate() {
-                    let x = &points.row(i)[columns(multiple)];
-                    let (weight, rate) = (total * multiple.factor, rate(multiple));
-                    // Shared out last, as in the general case: so both round alike.
-                    let share = if place + 1 == row_of_m.len() { share } else { T::one() };
-                    vectorised(
-                        #[inline(always)]
-                        || {
-                            if place == 0 {
-                                for ((out, &force), &x) in out.iter_mut().zip(force).zip(x) {
-                                    *out = share * (force + weight * (rate * x));
-                                }
-                            } else {
-                                for (out, &x) in out.iter_mut().zip(x) {
-                                    *out = share * (*out + weight * (rate * x));
-                                }
-                            }
-                        },
-                    );
-                }
-                if row_of_m.is_empty() {
-                    out.fill(T::zero());
-                }
-            }
-        });
-    }
-
-    /// Every slope is k itself, so drift and repulsion share one right-hand side:
-    /// N vᵢ = Σⱼ kᵢⱼ (f(zⱼ) − M(cⱼ)Yⱼ) + M(Σⱼ kᵢⱼ cⱼ) Yᵢ.
-    fn one_slope<T: Real>(
-        &self,
-        at: &Evaluated<'_, T>,
-        moving: &[usize],
-        resolved: &Resolved<'_, T>,
-        velocity: &mut Matrix<T>,
-    ) {
-        let (operator, count) = (at.operator, at.state.rows());
-        let (dim, moved) = (operator.dim(), moving.len() * operator.dim());
-        let width = moved + operator.width();
-        let (points, rates) = (resolved.centred(), &resolved.slope_rates);
-
-        let mut rhs = at.scratch.matrix(count, width);
-        rhs.as_mut_slice()
-            .par_chunks_mut(width)
-            .enumerate()
-            .with_min_len(rows_per_task(width))
-            .for_each(|(j, row)| {
-                let (force, sums) = row.split_at_mut(moved);
-                let (c, x) = (at.coefficients.row(j), points.row(j));
-                gather(at.drift.row(j), moving, dim, force);
-                operator.apply_to_scaled(c, x, rates, moving, self.repulsion, -T::one(), force);
-                sums.copy_from_slice(c);
-            });
-        let mut sums = at.scratch.matrix(count, width);
-        resolved.sums(rhs.as_ref(), &mut sums);
-        let share = T::of(1.0 / count as f64);
-        velocity
-            .as_mut_slice()
-            .par_chunks_mut(moved)
-            .enumerate()
-            .with_min_len(rows_per_task(moved))
-            .for_each(|(i, out)| {
-                let (force, c) = sums.row(i).split_at(moved);
-                out.copy_from_slice(force);
-                let x = points.row(i);
-                operator.apply_to_scaled(c, x, rates, moving, self.repulsion, T::one(), out);
-                scale(share, out);
-            });
-    }
-
-    /// The general case: k for the drift, and a slope of its own for every factor of the kernel.
-    fn slope_per_factor<T: Real>(
-        &self,
-        at: &Evaluated<'_, T>,
-        moving: &[usize],
-        resolved: &Resolved<'_, T>,
-        velocity: &mut Matrix<T>,
-    ) {
-        let (operator, count) = (at.operator, at.state.rows());
-        let (dim, moved) = (operator.dim(), moving.len() * operator.dim());
-        let width = moved + operator.width();
-        let factors = resolved.factors();
-        // The slope rates with those of all other factors set to zero: the gradient of one factor.
-        let rates_of = |group: usize| -> Vec<T> {
-            let blocks = resolved.group_of_block.iter().zip(&resolved.slope_rates);
-            blocks.map(|(&own, &rate)| if own == Some(group) { rate } else { T::zero() }).collect()
-        };
-        let rates: Vec<Vec<T>> = (0..factors.len()).map(rates_of).collect();
-        let mut drift = Matrix::zeros(count, moved);
-        for j in 0..count {
-            gather(at.drift.row(j), moving, dim, drift.row_mut(j));
-        }
-        let slopes: Vec<Matrix<T>> = rates
-            .iter()
-            .map(|rates| {
-                let mut rhs = Matrix::zeros(count, width);
-                for j in 0..count {
-                    let (force, sums) = rhs.row_mut(j).split_at_mut(moved);
-                    let (c, x) = (at.coefficients.row(j), resolved.centred().row(j));
-                    operator.apply_to_scaled(c, x, rates, moving, self.repulsion, -T::one(), force);
-                    sums.copy_from_slice(c);
-                }
-                rhs
-            })
-            .collect();
-        let (values, slopes) = kernel_sums(&KernelSums {
-            radial: self.kernel.radial,
-            factors: &factors,
-            values: drift.as_ref(),
-            slopes: &slopes,
-        });
-        let share = T::of(1.0 / count as f64);
-        for i in 0..count {
-            let out = velocity.row_mut(i);
-            out.copy_from_slice(values.row(i));
-            for (rates, sums) in rates.iter().zip(&slopes) {
-                let (force, c) = sums.row(i).split_at(moved);
-                for (v, &force) in out.iter_mut().zip(force) {
-                    *v += force;
-                }
-                let x = resolved.centred().row(i);
-                operator.apply_to_scaled(c, x, rates, moving, self.repulsion, T::one(), out);
-            }
-            scale(share, out);
-        }
-    }
-}
-
-fn scale<T: Real>(factor: T, values: &mut [T]) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for x in values {
-                *x *= factor;
-            }
-        },
-    );
 }

@@ -1,7 +1,7 @@
 //! What a system draws at random: auxiliary variables and minibatches.
 
 use super::System;
-use crate::dynamics::Structure;
+use crate::dynamics::{Structure, THETA};
 use crate::random::{Purpose, fill_standard_normal, stream};
 use crate::{Error, Matrix, Minibatch, Real, Result};
 
@@ -10,7 +10,8 @@ impl<T: Real> System<'_, T> {
     /// that of the start.
     pub fn resample_auxiliaries(&mut self, index: u64) {
         auxiliaries(&mut self.at.state, &self.structure, self.seed, index);
-        self.changed_everywhere();
+        let auxiliaries: Vec<usize> = (THETA + 1..self.structure.blocks()).collect();
+        self.versions.changed(&auxiliaries);
     }
 
     /// Takes `size` rows of the target's data at a time, new ones after every move of θ.
@@ -27,7 +28,6 @@ impl<T: Real> System<'_, T> {
             let mut generator = stream(self.seed, Purpose::Minibatch, self.at.batches, 0);
             let indices = rand::seq::index::sample(&mut generator, rows, size).into_vec();
             self.minibatch = Some(Minibatch { indices, scale: rows as f64 / size as f64 });
-            self.score_is_current = false;
         }
     }
 }

@@ -76,7 +76,7 @@ impl<T: Real> System<'_, T> {
         let mut full = self.velocity(moving)?;
         scale(&mut full, dt);
         self.at.state = before;
-        self.changed(moving);
+        self.versions.changed(moving);
         self.displace(moving, &full)?;
         self.finish_move(moving);
         Ok(())
@@ -109,7 +109,7 @@ impl<T: Real> System<'_, T> {
         let scale = preconditioner.as_ref().map(Preconditioner::scale);
         let factor = T::of(factor);
         let frozen = &self.frozen;
-        let theta_was_current = self.theta_version == self.versions[THETA];
+        let theta_was_current = self.theta.of == Some(self.versions.blocks[THETA]);
         let size = state.cols();
         let mut squares = vec![0.0; displacement.rows() * moving.len()];
         let move_row = |(((i, row), theta), squares): Row<'_, T>| -> Option<(usize, f64)> {
@@ -135,17 +135,14 @@ impl<T: Real> System<'_, T> {
             .as_mut_slice()
             .par_chunks_mut(size)
             .enumerate()
-            .zip(self.theta.as_mut_slice().par_chunks_mut(dim))
+            .zip(self.theta.value.as_mut_slice().par_chunks_mut(dim))
             .zip(squares.par_chunks_mut(moving.len()))
             .with_min_len(rows_per_task(displacement.cols()))
             .filter_map(move_row)
             .min_by_key(|(i, _)| *i);
-        self.changed(moving);
-        if moving.contains(&THETA) {
-            self.score_is_current = false;
-        }
+        self.versions.changed(moving);
         if theta_was_current {
-            self.theta_version = self.versions[THETA];
+            self.theta.of = Some(self.versions.blocks[THETA]);
         }
         match bad {
             Some((particle, value)) => Err(self.non_finite("position", particle, value)),

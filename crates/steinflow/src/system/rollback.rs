@@ -99,8 +99,9 @@ impl<T: Real> System<'_, T> {
         self.at.score.clone_from(&saved.score);
         self.at.batches = saved.batches;
         self.draw_minibatch();
-        self.score_is_current = true;
-        self.changed_everywhere();
+        self.versions.changed_everywhere();
+        self.versions.scale = self.versions.next();
+        self.score_of = Some(self.score_key());
         Ok(())
     }
 

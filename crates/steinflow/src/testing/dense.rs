@@ -89,6 +89,7 @@ pub fn dense_velocity(
     let states: MatRef<'_, f64> = at.state;
     let (count, size) = (states.rows(), states.cols());
     let mut velocity = Matrix::zeros(count, size);
+    let drift = at.drift();
     for j in 0..count {
         let (a, c) = dense_matrices(structure, &at.coefficients.row(j)[1..]);
         for i in 0..count {
@@ -100,7 +101,7 @@ pub fn dense_velocity(
                 states.row(j),
             );
             for row in 0..size {
-                let mut v = k * at.drift.row(j)[row];
+                let mut v = k * drift.row(j)[row];
                 for column in 0..size {
                     let m = a.row(row)[column] + if starred { 0.0 } else { c.row(row)[column] };
                     v += m * gradient[column];

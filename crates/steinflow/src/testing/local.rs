@@ -75,15 +75,15 @@ pub fn check_divergence(
     // f = M ∇log π + ∇·A + ∇·C, so ∇·A is what the drift has beyond the other two.
     let (found_a, found_c) = with_evaluated(target, dynamics, own, |structure, at| {
         let (mut found_a, mut found_c) = (zeros(), zeros());
+        let (gradient, drift, curl_divergence) = (at.gradient(), at.drift(), at.curl_divergence());
         for i in 0..count {
             let (a, c) = dense_matrices(structure, &at.coefficients.row(i)[1..]);
             for row in 0..size {
-                let product: f64 = (0..size)
-                    .map(|j| (a.row(row)[j] + c.row(row)[j]) * at.gradient.row(i)[j])
-                    .sum();
-                let curl = at.curl_divergence.row(i)[row];
+                let product: f64 =
+                    (0..size).map(|j| (a.row(row)[j] + c.row(row)[j]) * gradient.row(i)[j]).sum();
+                let curl = curl_divergence.row(i)[row];
                 found_c.row_mut(i)[row] = curl;
-                found_a.row_mut(i)[row] = at.drift.row(i)[row] - product - curl;
+                found_a.row_mut(i)[row] = drift.row(i)[row] - product - curl;
             }
         }
         (found_a, found_c)

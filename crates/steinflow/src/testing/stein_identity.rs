@@ -41,6 +41,7 @@ pub fn check_stein_identity(
     let mut system = System::new(target, dynamics, Diffusion, theta, 1)?;
     let structure = system.structure().clone();
     let at = system.evaluated()?;
+    let drift = at.drift();
     let size = at.state.cols();
     let (mut sum, mut squares) = (vec![0.0; size], vec![0.0; size]);
     let count = at.state.rows();
@@ -52,7 +53,7 @@ pub fn check_stein_identity(
         for (g, (a, b)) in gradient.iter_mut().zip(z.iter().zip(other)) {
             *g = 2.0 / bandwidth * (a - b) * k;
         }
-        let mut term: Vec<f64> = at.drift.row(j).iter().map(|f| k * f).collect();
+        let mut term: Vec<f64> = drift.row(j).iter().map(|f| k * f).collect();
         let blocks: Vec<usize> = (0..structure.blocks()).collect();
         at.operator.apply(at.coefficients.row(j), &gradient, &blocks, Terms::All, 1.0, &mut term);
         for (i, x) in term.into_iter().enumerate() {
