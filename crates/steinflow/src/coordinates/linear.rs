@@ -57,6 +57,18 @@ impl Linear {
     /// assert!((linear.log_determinant() - 1e-3_f64.ln()).abs() < 1e-6);
     /// ```
     pub fn fit(positions: MatRef<'_, f64>, scores: MatRef<'_, f64>) -> Self {
+        // Where rows abound, a second pass in the first one's coordinates undoes what little
+        // shrinking does at condition numbers beyond its inverse.
+        let abound = positions.rows() >= 5 * positions.cols();
+        Self::fit_in_passes(positions, scores, if abound { 2 } else { 1 })
+    }
+
+    /// The same for rows that are not draws yet, whose smallest directions are not to be believed.
+    pub fn fit_roughly(positions: MatRef<'_, f64>, scores: MatRef<'_, f64>) -> Self {
+        Self::fit_in_passes(positions, scores, 1)
+    }
+
+    fn fit_in_passes(positions: MatRef<'_, f64>, scores: MatRef<'_, f64>, passes: usize) -> Self {
         let (rows, dim) = (positions.rows(), positions.cols());
         if rows == 0 {
             return Self::identity(dim);
@@ -90,9 +102,6 @@ impl Linear {
         } else {
             0.1
         };
-        // Where rows abound, a second pass in the first one's coordinates undoes what little
-        // shrinking does at condition numbers beyond its inverse.
-        let passes = if rows >= 5 * dim { 2 } else { 1 };
         let (mut values, vectors) = balanced(&cx, &cg, alone, width, shrink, passes);
         let largest = values[width - 1];
         if !largest.is_finite() || largest <= 0.0 {

@@ -3,7 +3,9 @@
 //! With y = (θ − middle)/spread, frozen before the first draw, it watches y, |y| and y² of every coordinate.
 //! The spread of the particles' own means tells how much the draws of one are worth:
 //! ESS = N·var(all)/var(means). Drift is z, the change of the mean between the two halves in its standard
-//! errors.
+//! errors. Where tails are heavy, a few far draws decide a standard deviation, and ESS of y² says little: its
+//! relative standard error e counts too. It is 1/√(2 ESS) on a Gaussian; draws are enough when e is no more
+//! than √2 times that, or ESS of y² is twice what was asked for.
 
 use crate::arrays::{Arrays, FOREIGN};
 use crate::{Matrix, Result};
@@ -23,6 +25,8 @@ pub struct Verdict {
     pub rhat: f64,
     /// |z| of the coordinate that drifts most.
     pub drift: f64,
+    /// The largest relative standard error of a standard deviation.
+    pub sd_error: f64,
 }
 
 /// Running sums.
@@ -94,7 +98,8 @@ impl Judge {
             Matrix::from_fn(all.rows(), all.cols(), |i, k| second.row(i)[k] - first.row(i)[k])
         });
         let (draws, particles) = (self.draws as f64, all.rows() as f64);
-        let mut worst = Verdict { effective: f64::INFINITY, rhat: 0.0, drift: 0.0 };
+        let mut worst = Verdict { effective: f64::INFINITY, rhat: 0.0, drift: 0.0, sd_error: 0.0 };
+        let (dim, mut means) = (self.middle.len(), Vec::<f64>::with_capacity(all.cols()));
         for k in 0..all.cols() {
             let of =
                 |sums: &Matrix<f64>| mean_and_variance((0..all.rows()).map(|i| sums.row(i)[k]));
@@ -105,7 +110,15 @@ impl Judge {
             // Σᵢ meanᵢ² = (N − 1)·between + N·mean².
             let of_means = (particles - 1.0) / particles * between + mean * mean;
             let within = ((square - of_means) * draws / (draws - 1.0)).max(1e-300);
-            worst.effective = worst.effective.min(particles * total / between);
+            let mut effective = particles * total / between;
+            if k >= 2 * dim {
+                let variance = mean - means[k - 2 * dim].powi(2);
+                let error = 0.5 * (between / particles).sqrt() / variance;
+                worst.sd_error = worst.sd_error.max(error);
+                effective = effective.min(error.powi(-2).max(effective / 2.0));
+            }
+            worst.effective = worst.effective.min(effective);
+            means.push(mean);
             worst.rhat = worst.rhat.max(((draws - 1.0) / draws + between / within).sqrt());
             worst.drift = worst.drift.max(drifts.as_ref().map_or(f64::INFINITY, |drifts| {
                 let (mean, variance) = of(drifts);
@@ -128,11 +141,9 @@ impl Judge {
     pub(super) fn restore(count: usize, dim: usize, from: &Arrays) -> Result<Self> {
         let watched = WATCHED * dim;
         let counts = from.get_exactly("judge.counts", 3)?;
-        let sums = from.get("judge.sums")?.chunks_exact(count * watched);
-        let batches = sums.map(|batch| {
-            Matrix::from_vec(batch.to_vec(), count, watched).expect("chunks have this length")
-        });
-        let sums: Vec<Matrix<f64>> = batches.collect();
+        let sums = from.get("judge.sums")?.chunks(count * watched);
+        let batch = |sums: &[f64]| Matrix::from_vec(sums.to_vec(), count, watched).ok_or(FOREIGN);
+        let sums = sums.map(batch).collect::<Result<Vec<_>>>()?;
         if sums.is_empty() {
             return Err(FOREIGN);
         }

@@ -7,7 +7,7 @@ use super::judge::{Judge, Verdict};
 use super::learn::late_slack;
 use super::weed::{log_mass, weed};
 use super::{Ensemble, Pace, Stage, Watch};
-use crate::arrays::Arrays;
+use crate::arrays::{Arrays, FOREIGN};
 use crate::{LogDensity, Matrix, Result};
 
 /// Moves of a block.
@@ -71,7 +71,7 @@ impl Production {
         let sums = [self.hard, self.acceptance, self.jumps.0, self.jumps.1];
         into.put("production.sums", sums);
         into.put("production.restarts", [self.restarts as f64]);
-        let verdict = self.verdict.map(|v| vec![v.effective, v.rhat, v.drift]);
+        let verdict = self.verdict.map(|v| vec![v.effective, v.rhat, v.drift, v.sd_error]);
         into.put("production.verdict", verdict.unwrap_or_default());
     }
 
@@ -87,8 +87,11 @@ impl Production {
             acceptance: sums[1],
             jumps: (sums[2], sums[3]),
             verdict: match *verdict {
-                [effective, rhat, drift] => Some(Verdict { effective, rhat, drift }),
-                _ => None,
+                [effective, rhat, drift, sd_error] => {
+                    Some(Verdict { effective, rhat, drift, sd_error })
+                }
+                [] => None,
+                _ => return Err(FOREIGN),
             },
         })
     }

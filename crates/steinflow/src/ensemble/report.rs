@@ -4,10 +4,12 @@ use std::fmt;
 
 use super::learn::TOO_HARD;
 use super::produce::DRIFT;
-use super::{Ensemble, Stage};
+use super::{Ensemble, Stage, Verdict};
 
 /// R̂ from which particles do not mix.
 const UNMIXED: f64 = 1.1;
+/// The relative standard error of a standard deviation from which it is not known.
+const UNKNOWN: f64 = 0.1;
 
 /// Why draws are not to be trusted yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,6 +21,8 @@ pub enum Reason {
     DoesNotMix(f64),
     /// |z|.
     Drifts(f64),
+    /// The relative standard error of a standard deviation.
+    HeavyTails(f64),
     /// Effective draws, and how many were asked for.
     ShortOfDraws(f64, f64),
     /// Gradients of each particle.
@@ -41,6 +45,11 @@ impl fmt::Display for Reason {
             Self::Drifts(drift) => {
                 write!(out, "drifts: means still move by {drift:.0} standard errors")
             }
+            Self::HeavyTails(error) => write!(
+                out,
+                "heavy tails: a standard deviation is known to within {:.0} % only; trust quantiles",
+                200.0 * error
+            ),
             Self::ShortOfDraws(found, wanted) => {
                 write!(out, "short of effective draws: {found:.0} of {wanted:.0} asked for")
             }
@@ -69,6 +78,8 @@ pub struct Report {
     pub rhat: f64,
     /// The largest drift, in its standard errors.
     pub drift: f64,
+    /// The largest relative standard error of a standard deviation.
+    pub sd_error: f64,
     /// The share of moves that failed hard while drawing.
     pub hard: f64,
     /// Mean acceptance while drawing.
@@ -100,9 +111,9 @@ impl Ensemble {
     pub fn report(&self) -> Report {
         let production = &self.production;
         let [hard, acceptance, jumps] = production.rates();
-        let (effective, rhat, drift) = production
-            .verdict
-            .map_or((0.0, f64::NAN, f64::NAN), |v| (v.effective, v.rhat, v.drift));
+        let nothing =
+            Verdict { effective: 0.0, rhat: f64::NAN, drift: f64::NAN, sd_error: f64::NAN };
+        let Verdict { effective, rhat, drift, sd_error } = production.verdict.unwrap_or(nothing);
         let wanted = self.options.effective;
         let mut reasons = Vec::new();
         if hard > TOO_HARD {
@@ -113,6 +124,9 @@ impl Ensemble {
         }
         if drift >= DRIFT {
             reasons.push(Reason::Drifts(drift));
+        }
+        if sd_error >= UNKNOWN {
+            reasons.push(Reason::HeavyTails(sd_error));
         }
         if !(effective >= wanted) {
             reasons.push(Reason::ShortOfDraws(effective, wanted));
@@ -130,6 +144,7 @@ impl Ensemble {
             effective,
             rhat,
             drift,
+            sd_error,
             hard,
             acceptance,
             step_size: self.learning.step(),

@@ -69,10 +69,10 @@ impl Ensemble {
         let of =
             |m: &Matrix<f64>| Matrix::from_fn(chosen.len(), self.dim, |i, j| m.row(chosen[i])[j]);
         let fresh = self.climb.take();
-        let mut linear = Linear::fit(of(&cloud.theta).as_ref(), of(&cloud.score).as_ref());
+        let mut linear = Linear::fit_roughly(of(&cloud.theta).as_ref(), of(&cloud.score).as_ref());
         if let Some((steps, changes)) = fresh.as_ref().and_then(super::Climb::pairs) {
             let centre = linear.centre().to_vec();
-            linear = Linear::fit(steps.as_ref(), changes.as_ref());
+            linear = Linear::fit_roughly(steps.as_ref(), changes.as_ref());
             linear.set_centre(centre);
         }
         self.coordinates = Coordinates::from(linear);

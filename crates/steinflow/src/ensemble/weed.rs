@@ -30,7 +30,8 @@ pub(super) fn weed(
     let middle = median(cloud.white_log_density.clone());
     let lost = |i: usize| {
         // A particle that never moved stays where the density is high: its region may be narrow.
-        let never_moved_but_high = !masses[i].is_finite() && cloud.white_log_density[i] >= middle;
+        let level = cloud.white_log_density[i];
+        let never_moved_but_high = !masses[i].is_finite() && level.is_finite() && level >= middle;
         !(masses[i] >= least) && !never_moved_but_high
     };
     let (weeds, others): (Vec<usize>, Vec<usize>) = (0..cloud.count()).partition(|&i| lost(i));
