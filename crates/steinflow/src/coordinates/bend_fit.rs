@@ -105,7 +105,9 @@ fn family(
     }
     // Every coordinate given the others: rows of W Cov(W)⁻¹.
     let mut covariance = transposed_product(&w, &w, dim);
-    covariance.iter_mut().for_each(|c| *c /= rows as f64);
+    for c in &mut covariance {
+        *c /= rows as f64;
+    }
     (0..dim).for_each(|j| covariance[j * (dim + 1)] += 1e-6);
     let (values, vectors) = symmetric_eigen(&covariance, dim);
     let precision = spectral(&values, &vectors, f64::recip);

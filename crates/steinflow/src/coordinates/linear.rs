@@ -74,8 +74,15 @@ impl Linear {
             return Self::identity(dim);
         }
         let (centre, mut x) = centred(positions);
-        let (_, mut g) = centred(scores);
-        let (spread_x, spread_g) = (root_mean_squares(&x, dim), root_mean_squares(&g, dim));
+        let (mean_score, mut g) = centred(scores);
+        let (mut spread_x, mut spread_g) = (root_mean_squares(&x, dim), root_mean_squares(&g, dim));
+        for j in 0..dim {
+            // Coordinates that vary by no more than rounding say nothing of their scale.
+            let (x, g) = (&mut spread_x[j], &mut spread_g[j]);
+            if *x <= 1e-14 * centre[j].abs() || *g <= 1e-14 * mean_score[j].abs() {
+                (*x, *g) = (1.0, 1.0);
+            }
+        }
         let scale = spread_x.iter().zip(&spread_g).map(|(x, g)| (x / g).sqrt()).collect();
         // Both are brought to the same root mean square, their geometric mean, which is 1 for a
         // coordinate that depends on no other.
@@ -107,7 +114,9 @@ impl Linear {
         if !largest.is_finite() || largest <= 0.0 {
             return linear;
         }
-        values.iter_mut().for_each(|w| *w = w.max(1e-13 * largest));
+        for w in &mut values {
+            *w = w.max(1e-13 * largest);
+        }
         let kept: Vec<usize> = (0..width)
             .filter(|&k| directions.is_none() || !(0.5..=2.0).contains(&values[k]))
             .collect();
@@ -295,7 +304,9 @@ fn second_moments(rows: &[f64], width: usize) -> Vec<f64> {
     let count = rows.len() / width;
     let mut out = vec![0.0; width * width];
     f64::transposed_product(rows, rows, &mut out, width, width, count);
-    out.iter_mut().for_each(|x| *x /= count as f64);
+    for x in &mut out {
+        *x /= count as f64;
+    }
     out
 }
 
@@ -358,7 +369,9 @@ fn in_basis(squares: &[f64], basis: Option<&[f64]>, width: usize) -> Vec<f64> {
     if let Some(basis) = basis {
         let mut weighted = basis.to_vec();
         for (row, square) in weighted.chunks_exact_mut(width).zip(squares) {
-            row.iter_mut().for_each(|q| *q *= square);
+            for q in row.iter_mut() {
+                *q *= square;
+            }
         }
         f64::transposed_product(&weighted, basis, &mut out, width, width, squares.len());
     } else {
@@ -413,7 +426,9 @@ fn joint_basis(x: &[f64], g: &[f64], dim: usize) -> Vec<f64> {
         }
         let norm = column.iter().map(|x| x * x).sum::<f64>().sqrt();
         if norm > 1e-8 {
-            column.iter_mut().for_each(|x| *x /= norm);
+            for x in &mut column {
+                *x /= norm;
+            }
             basis.push(column);
         }
     }
@@ -443,7 +458,9 @@ fn top_directions(rows: &[f64], dim: usize) -> Vec<Vec<f64>> {
             out.iter_mut().zip(row).for_each(|(o, x)| *o += vectors[i * count + k] * x);
         }
         let norm = out.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-150);
-        out.iter_mut().for_each(|x| *x /= norm);
+        for x in &mut out {
+            *x /= norm;
+        }
         out
     };
     (count - rank..count).rev().map(along).collect()

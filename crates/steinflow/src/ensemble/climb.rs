@@ -241,7 +241,9 @@ impl Climber {
             *along = pair.rho * dot(&pair.step, direction);
             direction.iter_mut().zip(&pair.change).for_each(|(q, u)| *q -= *along * u);
         }
-        direction.iter_mut().for_each(|q| *q *= self.gamma);
+        for q in direction.iter_mut() {
+            *q *= self.gamma;
+        }
         for (pair, along) in self.pairs.iter().zip(&along).rev() {
             let rest = along - pair.rho * dot(&pair.change, direction);
             direction.iter_mut().zip(&pair.step).for_each(|(q, s)| *q += rest * s);

@@ -145,7 +145,9 @@ pub(super) fn evaluate(
         let whole = MatMut::new(score.as_mut_slice(), count, dim).expect("the shape is its own");
         target.evaluate(seen.as_ref(), None, log_density, whole)?;
     }
-    lost.into_iter().for_each(|i| log_density[i] = f64::NEG_INFINITY);
+    for i in lost {
+        log_density[i] = f64::NEG_INFINITY;
+    }
     raise_walls(log_density, score.as_mut_slice(), dim);
     Ok(())
 }

@@ -71,7 +71,9 @@ impl Regions {
             let row = out.row_mut(i);
             let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let total = top + row.iter().map(|l| (l - top).exp()).sum::<f64>().ln();
-            row.iter_mut().for_each(|l| *l -= total);
+            for l in row.iter_mut() {
+                *l -= total;
+            }
         }
         out
     }
@@ -120,7 +122,9 @@ pub(super) fn split(white: MatRef<'_, f64>, particles: usize, labels: &[usize]) 
         {
             waiting.extend([low, high]);
         } else {
-            rows.iter().for_each(|&r| out[r] = found);
+            for &r in &rows {
+                out[r] = found;
+            }
             found += 1;
         }
     }
@@ -163,7 +167,9 @@ fn cut(
         return None;
     }
     let mut is_low = vec![false; particles];
-    low.iter().for_each(|&i| is_low[present[i]] = true);
+    for &i in low {
+        is_low[present[i]] = true;
+    }
     Some(rows.iter().partition(|&&r| is_low[r % particles]))
 }
 
@@ -220,7 +226,9 @@ pub(super) fn merge(white: MatRef<'_, f64>, mut labels: Vec<usize>) -> Vec<usize
             let other = rows_of(&labels, b);
             let both: Vec<usize> = own.iter().chain(&other).copied().collect();
             if !valley(white, &both, &mean_of(white, &own), &mean_of(white, &other)) {
-                own.iter().for_each(|&r| labels[r] = b);
+                for &r in &own {
+                    labels[r] = b;
+                }
                 break;
             }
         }

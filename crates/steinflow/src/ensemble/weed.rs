@@ -22,17 +22,15 @@ pub(super) fn weed(
     event: Event,
 ) -> usize {
     let known: Vec<f64> = masses.iter().copied().filter(|m| m.is_finite()).collect();
-    if known.is_empty() {
-        return 0;
-    }
     let spread = quantile(&known, 0.75) - quantile(&known, 0.5);
+    // Not a number where no particle has moved: then only those at a wall are lost.
     let least = quantile(&known, level) - slack(spread);
     let middle = median(cloud.white_log_density.clone());
     let lost = |i: usize| {
+        let (mass, level) = (masses[i], cloud.white_log_density[i]);
         // A particle that never moved stays where the density is high: its region may be narrow.
-        let level = cloud.white_log_density[i];
-        let never_moved_but_high = !masses[i].is_finite() && level.is_finite() && level >= middle;
-        !(masses[i] >= least) && !never_moved_but_high
+        let never_moved_but_high = !mass.is_finite() && level >= middle;
+        !level.is_finite() || (!never_moved_but_high && !(mass >= least) && !least.is_nan())
     };
     let (weeds, others): (Vec<usize>, Vec<usize>) = (0..cloud.count()).partition(|&i| lost(i));
     if others.is_empty() {
