@@ -22,6 +22,7 @@
 //! # Ok::<(), steinflow::Error>(())
 //! ```
 
+mod balance;
 mod bend;
 mod bend_fit;
 mod linear;
