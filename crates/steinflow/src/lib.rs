@@ -11,6 +11,8 @@
 //! | [`field`] | the velocity of every particle, or drift and noise |
 //! | [`integrator`] | Euler, symmetric splitting, Adagrad/RMSprop/Adam, step sizes |
 //! | [`run`] | the loop: builder, observers, stop rules, checkpoints |
+//! | [`coordinates`] | learnt coordinates in which a target is near N(0, I) |
+//! | [`ensemble`] | the default sampler: warm-up, exact draws, a verdict |
 //! | [`method`] | the catalogue of samplers that have a name |
 //! | [`settings`] | named settings: what a flag, a config and a keyword have in common |
 //! | [`diagnostics`] | how far particles are from what they should be |
@@ -19,9 +21,12 @@
 //! After Shen, Heinonen and Kaski, [De-randomizing MCMC dynamics with the diffusion Stein
 //! operator](https://arxiv.org/abs/2110.03768) (2021).
 
+mod arrays;
+pub mod coordinates;
 pub mod diagnostics;
 pub mod dynamics;
 pub mod engine;
+pub mod ensemble;
 mod error;
 pub mod field;
 pub mod integrator;
@@ -30,6 +35,7 @@ mod linalg;
 mod matrix;
 pub mod method;
 pub mod precondition;
+mod quantiles;
 pub mod random;
 mod real;
 pub mod run;
@@ -38,6 +44,7 @@ mod system;
 pub mod target;
 pub mod testing;
 
+pub use arrays::Arrays;
 pub use error::{Error, Result};
 pub use matrix::{MatMut, MatRef, Matrix};
 pub use real::Real;

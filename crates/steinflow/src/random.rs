@@ -32,6 +32,8 @@ pub enum Purpose {
     Projection = 9,
     /// Starts of a search for modes.
     Probe = 10,
+    /// Whatever the ensemble sampler draws.
+    Ensemble = 11,
 }
 
 /// The generator of one draw: the same address always gives the same numbers.
