@@ -27,6 +27,7 @@ mod error;
 mod model;
 pub mod network;
 mod pool;
+pub mod posteriors;
 pub mod prediction;
 mod prior;
 pub mod regression;
