@@ -14,7 +14,7 @@ use steinflow_models::Model;
 use super::jobs;
 use crate::args::CommonArguments;
 use crate::config::Config;
-use crate::diagnose::judge;
+use crate::diagnose::verdict::judge;
 use crate::error::{Error, Result};
 use crate::sample::sampler;
 use crate::settings::Settings;
@@ -238,7 +238,7 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
         })
         .collect();
     Ok(Case {
-        verdict: diagnosis.verdict.name().to_owned(),
+        verdict: diagnosis.verdict,
         truth: truth.verdict(),
         mean_error: truth.mean_error,
         variance: truth.variance,
