@@ -1,10 +1,11 @@
 //! The checks of `cargo xtask test`, from the quickest to tell to the slowest.
 
 use crate::stage::Stage;
-use crate::{deny, python, torture};
+use crate::{deny, python, strict, torture};
 
-/// All checks, in the order in which they run.
-pub fn stages() -> Vec<Stage> {
+/// All checks, in the order in which they run. Where a tool is missing, its check is skipped, or if
+/// `strict` installed or failed.
+pub fn stages(strict: bool) -> Vec<Stage> {
     let mut stages = vec![
         Stage::cargo("format", &["fmt", "--all", "--check"])
             .needs("fmt", "rustfmt is not installed; `rustup component add rustfmt` installs it"),
@@ -16,8 +17,12 @@ pub fn stages() -> Vec<Stage> {
         torture::short(),
         Stage::cargo("docs", &["doc", "--workspace", "--no-deps"])
             .with_variable("RUSTDOCFLAGS", "-D warnings"),
-        deny::check_if_installed(),
     ];
+    stages.extend(if strict {
+        deny::install_and_check()
+    } else {
+        vec![deny::check_if_installed()]
+    });
     stages.extend(python::checks());
-    stages
+    if strict { strict::strictly(stages) } else { stages }
 }

@@ -7,6 +7,7 @@ mod fuzz;
 mod instructions;
 mod python;
 mod stage;
+mod strict;
 mod torture;
 
 use std::env;
@@ -17,8 +18,9 @@ The repository's tasks.
 
 Usage: cargo xtask <task>
 
-  test   run every check: format, lints, tests, a little torture, docs, dependencies,
-         the Python package
+  test [--strict]
+         run every check: format, lints, tests, a little torture, docs, dependencies, the Python
+         package; strictly, what lacks a tool is installed or fails, and is not skipped
   torture [OPTIONS]
          kill, interrupt, damage and starve runs, go on with them, compare the bits; a table
   bench [OPTIONS] [WORK…]
@@ -42,7 +44,12 @@ fn main() -> ExitCode {
         ["instructions", "--write"] => instructions::run(true),
         ["fuzz"] => stage::run_all(&fuzz::stages("1000000")),
         ["fuzz", inputs] if inputs.parse::<u64>().is_ok() => stage::run_all(&fuzz::stages(inputs)),
-        ["test"] => stage::run_all(&checks::stages()),
+        ["test"] => stage::run_all(&checks::stages(false)),
+        ["test", "--strict"] => {
+            let code = stage::run_all(&checks::stages(true));
+            strict::announce();
+            code
+        }
         ["wheel"] => stage::run_all(&python::wheel()),
         ["deny"] => stage::run_all(&deny::install_and_check()),
         ["help" | "--help" | "-h"] => {

@@ -15,6 +15,8 @@ pub struct Stage {
     variables: Vec<(&'static str, String)>,
     /// Why it cannot run here.
     skip: Option<&'static str>,
+    /// Whether it fails then.
+    is_strict: bool,
 }
 
 /// How a stage ended.
@@ -22,14 +24,23 @@ enum Outcome {
     Passed(Duration),
     Failed(Duration),
     Skipped(&'static str),
+    /// Could not run, and had to.
+    Missing(&'static str),
     NotReached,
+}
+
+impl Outcome {
+    fn is_failure(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Missing(_))
+    }
 }
 
 impl Stage {
     /// Runs a program.
     pub fn new(name: &'static str, program: PathBuf, arguments: &[&str]) -> Self {
         let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        Self { name, program, arguments, variables: Vec::new(), skip: None }
+        let (variables, skip, is_strict) = (Vec::new(), None, false);
+        Self { name, program, arguments, variables, skip, is_strict }
     }
 
     /// Runs cargo.
@@ -56,9 +67,16 @@ impl Stage {
         self
     }
 
+    /// Fails the stage where it would be skipped.
+    pub fn strictly(self) -> Self {
+        Self { is_strict: true, ..self }
+    }
+
     fn run(&self) -> Outcome {
-        if let Some(reason) = self.skip {
-            return Outcome::Skipped(reason);
+        match self.skip {
+            Some(reason) if self.is_strict => return Outcome::Missing(reason),
+            Some(reason) => return Outcome::Skipped(reason),
+            None => {}
         }
         let begun = Instant::now();
         let status = command(&self.program)
@@ -94,6 +112,7 @@ impl fmt::Display for Outcome {
             Self::Passed(time) => write!(formatter, "passed  {:>7.1} s", time.as_secs_f64()),
             Self::Failed(time) => write!(formatter, "FAILED  {:>7.1} s", time.as_secs_f64()),
             Self::Skipped(reason) => write!(formatter, "skipped: {reason}"),
+            Self::Missing(reason) => write!(formatter, "FAILED: {reason}"),
             Self::NotReached => write!(formatter, "not reached"),
         }
     }
@@ -106,14 +125,13 @@ pub fn run_all(stages: &[Stage]) -> ExitCode {
     for (stage, outcome) in stages.iter().zip(&outcomes) {
         println!("{:<14}{outcome}", stage.name);
     }
-    let failed = outcomes.iter().position(|outcome| matches!(outcome, Outcome::Failed(_)));
-    match failed {
-        None => ExitCode::SUCCESS,
-        Some(index) => {
-            println!("\nTo run the failed stage alone: {}", stages[index]);
-            ExitCode::FAILURE
-        }
+    let Some(failed) = outcomes.iter().position(Outcome::is_failure) else {
+        return ExitCode::SUCCESS;
+    };
+    if stages[failed].skip.is_none() {
+        println!("\nTo run the failed stage alone: {}", stages[failed]);
     }
+    ExitCode::FAILURE
 }
 
 fn run_until_failure(stages: &[Stage]) -> Vec<Outcome> {
@@ -127,7 +145,7 @@ fn run_until_failure(stages: &[Stage]) -> Vec<Outcome> {
         }
         let outcome = stage.run();
         println!("== {}: {outcome}", stage.name);
-        failed = matches!(outcome, Outcome::Failed(_));
+        failed = outcome.is_failure();
         outcome
     };
     stages.iter().map(run).collect()
@@ -172,6 +190,16 @@ mod tests {
         assert_eq!(docs.to_string(), "FLAGS='-D warnings' cargo doc --no-deps");
         let own = Stage::new("own", root().join("tool"), &["check"]);
         assert_eq!(own.to_string(), "tool check");
+    }
+
+    #[test]
+    fn what_is_missing_is_skipped_or_if_strict_a_failure() {
+        let absent = || Stage::cargo("absent", &["--version"]).needs("no-such-subcommand", "why");
+        let after = || Stage::cargo("after", &["--version"]);
+        let outcomes = run_until_failure(&[absent(), after()]);
+        assert!(matches!(outcomes[..], [Outcome::Skipped("why"), Outcome::Passed(_)]));
+        let outcomes = run_until_failure(&[absent().strictly(), after().strictly()]);
+        assert!(matches!(outcomes[..], [Outcome::Missing("why"), Outcome::NotReached]));
     }
 
     #[test]

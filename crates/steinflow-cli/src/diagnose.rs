@@ -2,9 +2,7 @@
 
 mod distances;
 mod past_run;
-mod verdict;
-
-pub use verdict::{FILE, VerdictRecord, judge};
+pub mod verdict;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +10,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use steinflow::Matrix;
-use steinflow_io::add_to_run;
+use steinflow_io::record::{DIAGNOSIS, Diagnosis, Table};
+use steinflow_io::{add_to_run, write_json};
 use steinflow_models::data::read_table;
 
 use crate::args::DiagnoseArguments;
@@ -20,14 +19,14 @@ use crate::error::Result;
 use crate::sample::start_threads;
 use crate::summary::{short, table};
 use distances::{DistanceRow, SteinRow};
-use past_run::{Columns, PastRun};
+use past_run::PastRun;
 
 /// All that is known of a run.
 #[derive(Serialize)]
 struct Examined {
     run: PathBuf,
     #[serde(flatten)]
-    verdict: VerdictRecord,
+    verdict: Diagnosis,
     stein_discrepancies: Vec<SteinRow>,
     distances: Vec<DistanceRow>,
 }
@@ -61,9 +60,11 @@ pub fn command(arguments: &DiagnoseArguments) -> Result<ExitCode> {
     let mut examined = Vec::new();
     for (run, path) in runs.iter().zip(&arguments.runs) {
         let particles = (&run.state, &run.structure);
-        let verdict = judge(&run.config, &*run.model, particles, &run.course, run.draws.as_ref())?;
-        let verdict = VerdictRecord::from(verdict);
-        add_to_run(path, FILE, &verdict.to_json()?, true)?;
+        let (course, draws) = (&run.course, run.draws.as_ref());
+        let verdict = verdict::judge(&run.config, &*run.model, particles, course, draws)?;
+        let mut bytes = Vec::new();
+        write_json(&verdict, &mut bytes)?;
+        add_to_run(path, DIAGNOSIS, &bytes, true)?;
         let sample = run.sample();
         let mut found = Vec::new();
         if let Some(reference) = &reference {
@@ -103,7 +104,7 @@ fn read_reference(path: &Path, names: &[String]) -> Result<Matrix<f64>> {
         return Err(steinflow::Error::setting("reference", path.display(), remedy).into());
     }
     if path.extension().is_some_and(|extension| extension == "parquet") {
-        return Columns::open(path.to_owned())?.matrix(names);
+        return Ok(Table::open(path)?.matrix(names)?);
     }
     let (table, _) = read_table(path, None)?;
     let column = |name: &String| table.position(Some(name)).map_err(steinflow_models::Error::from);
@@ -146,12 +147,12 @@ fn print(
     let mut out = std::io::stdout().lock();
     if arguments.json {
         let all = serde_json::json!({ "runs": examined, "moments": moments });
-        steinflow_io::write_json(&all, &mut out)?;
+        write_json(&all, &mut out)?;
         return Ok(());
     }
     for Examined { run, verdict, stein_discrepancies, distances } in examined {
         writeln!(out, "{}\n", run.display())?;
-        verdict.print(&mut out)?;
+        verdict::print(verdict, &mut out)?;
         let rows = stein_discrepancies.iter().map(|row| {
             let SteinRow { operator, kernel, bandwidth, squared_u, squared_v, p_value } = row;
             let numbers = [*squared_u, *squared_v, *p_value, *bandwidth].map(short);

@@ -21,19 +21,12 @@ pub enum Error {
     /// A folder that cannot predict.
     #[error("{} {found}: give the folder of a finished `steinflow sample bnn`", path.display())]
     NotANetworkRun { path: PathBuf, found: String },
-    /// A folder that there is nothing to say of.
-    #[error("`{}` {found}: give the folder of a finished `steinflow sample`", path.display())]
-    NotARun { path: PathBuf, found: String },
     /// A port that cannot be listened on.
     #[error(
         "cannot show the run on port {port}: {source}; choose another with --live PORT, or take any \
          that is free with --live alone"
     )]
     Live { port: u16, source: std::io::Error },
-    #[error(
-        "{} cannot be used: {message}; make the run again with its config.toml", path.display()
-    )]
-    RunDamaged { path: PathBuf, message: String },
     /// A run that the machine has no room for.
     #[error(
         "the run needs about {} of memory, and {} are free: take fewer particles, --precision f32, \
@@ -77,14 +70,13 @@ impl Error {
             Self::Fetch(error) => error.is_usage(),
             Self::Config(error) => error.is_usage(),
             Self::NotANetworkRun { .. }
-            | Self::NotARun { .. }
             | Self::Live { .. }
             | Self::TooLarge { .. }
             | Self::Unfinished { .. }
             | Self::NothingToResume { .. }
             | Self::Changed { .. }
             | Self::Threads { .. } => true,
-            Self::RunDamaged { .. } | Self::Terminal(_) => false,
+            Self::Terminal(_) => false,
         }
     }
 }

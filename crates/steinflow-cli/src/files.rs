@@ -3,6 +3,7 @@
 use steinflow::run::{Outcome, Samples, Trace};
 use steinflow::{Matrix, Real};
 use steinflow_io::plot::{Density, Groups, ParticlePlot, limits_of};
+use steinflow_io::record::{self, Summary, column};
 use steinflow_io::{Column, RunFolder, Values, write_json, write_parquet};
 use steinflow_models::Model;
 
@@ -10,7 +11,6 @@ use crate::error::Result;
 use crate::frames::Frames;
 use crate::grid::log_density_grid;
 use crate::network::Report;
-use crate::summary::Summary;
 use steinflow_config::Config;
 
 /// What a run has found.
@@ -32,23 +32,23 @@ pub fn write<T: Real>(
     let &Found { outcome, trace, samples, frames } = found;
     let names = model.parameter_names();
     let columns = particle_columns(&names, outcome);
-    folder.write_with("particles.parquet", |file| write_parquet(&columns, file))?;
-    folder.write_with("trace.parquet", |file| write_parquet(&trace_columns(trace), file))?;
+    folder.write_with(record::PARTICLES, |file| write_parquet(&columns, file))?;
+    folder.write_with(record::TRACE, |file| write_parquet(&trace_columns(trace), file))?;
     if let Some(samples) = samples {
         let columns = sample_columns(&names, samples);
-        folder.write_with("samples.parquet", |file| write_parquet(&columns, file))?;
+        folder.write_with(record::SAMPLES, |file| write_parquet(&columns, file))?;
     }
     if let Some(frames) = frames {
         let columns = frames.columns(&names, outcome);
-        folder.write_with("frames.parquet", |file| write_parquet(&columns, file))?;
+        folder.write_with(record::FRAMES, |file| write_parquet(&columns, file))?;
     }
-    folder.write_with("summary.json", |file| write_json(summary, file))?;
+    folder.write_with(record::SUMMARY, |file| write_json(summary, file))?;
     if let Some(report) = report {
         return report.write(folder);
     }
     // Numbers that took a while to get are worth keeping without their picture.
     match picture(config, model, outcome, &names) {
-        Ok(png) => folder.write("particles.png", &png)?,
+        Ok(png) => folder.write(record::PICTURE, &png)?,
         Err(error) => tell!("warning: there is no picture: {error}"),
     }
     Ok(())
@@ -62,20 +62,16 @@ fn numbers<T: Real>(values: impl Iterator<Item = T>) -> Values {
     }
 }
 
-/// θ under the model's names, auxiliary variables as `r_NAME`, then log π.
+/// z under the names of its columns, then log π.
 fn particle_columns<T: Real>(names: &[String], outcome: &Outcome<T>) -> Vec<Column> {
-    let mut columns = Vec::new();
-    for (block, block_name) in outcome.structure.block_names().into_iter().enumerate() {
-        for (j, name) in names.iter().enumerate() {
-            let column = block * names.len() + j;
-            columns.push(Column {
-                name: if block == 0 { name.clone() } else { format!("{block_name}_{name}") },
-                values: numbers((0..outcome.state.rows()).map(|i| outcome.state.row(i)[column])),
-            });
-        }
-    }
+    let own = record::state_columns(&outcome.structure.block_names(), names);
+    let state = |(j, name): (usize, String)| Column {
+        name,
+        values: numbers((0..outcome.state.rows()).map(|i| outcome.state.row(i)[j])),
+    };
+    let mut columns: Vec<Column> = own.into_iter().enumerate().map(state).collect();
     let values = numbers(outcome.log_density.iter().copied());
-    columns.push(Column { name: "log_density".to_owned(), values });
+    columns.push(Column { name: column::LOG_DENSITY.to_owned(), values });
     columns
 }
 
@@ -87,9 +83,9 @@ fn sample_columns<T: Real>(names: &[String], samples: &Samples<T>) -> Vec<Column
         values: Values::U64((0..theta.rows()).map(of).collect()),
     };
     let mut columns = vec![
-        count("chain", &|row| (row % chains) as u64),
-        count("draw", &|row| (row / chains) as u64),
-        count("step", &|row| samples.steps()[row / chains]),
+        count(column::CHAIN, &|row| (row % chains) as u64),
+        count(column::DRAW, &|row| (row / chains) as u64),
+        count(column::STEP, &|row| samples.steps()[row / chains]),
     ];
     columns.extend(names.iter().enumerate().map(|(j, name)| Column {
         name: name.clone(),
@@ -109,14 +105,14 @@ fn trace_columns(trace: &Trace) -> Vec<Column> {
         values: Values::U64(rows.iter().map(of).collect()),
     };
     vec![
-        count("step", &|row| row.step),
-        float("mean_log_density", &|row| row.mean_log_density),
-        float("velocity_norm", &|row| row.velocity_norm),
-        float("bandwidth", &|row| row.bandwidth.unwrap_or(f64::NAN)),
-        float("ksd", &|row| row.stein_discrepancy.unwrap_or(f64::NAN)),
-        float("step_size", &|row| row.step_size),
-        count("gradients", &|row| row.gradients),
-        float("seconds", &|row| row.seconds),
+        count(column::STEP, &|row| row.step),
+        float(column::MEAN_LOG_DENSITY, &|row| row.mean_log_density),
+        float(column::VELOCITY_NORM, &|row| row.velocity_norm),
+        float(column::BANDWIDTH, &|row| row.bandwidth.unwrap_or(f64::NAN)),
+        float(column::KSD, &|row| row.stein_discrepancy.unwrap_or(f64::NAN)),
+        float(column::STEP_SIZE, &|row| row.step_size),
+        count(column::GRADIENTS, &|row| row.gradients),
+        float(column::SECONDS, &|row| row.seconds),
     ]
 }
 

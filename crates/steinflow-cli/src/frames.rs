@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use steinflow::run::{Observer, Outcome, Snapshot};
 use steinflow::{Real, Result};
+use steinflow_io::record::column;
 use steinflow_io::report::evenly;
 use steinflow_io::{Collected, Column, Values};
 
@@ -72,9 +73,9 @@ impl Frames {
             values: Values::U64((0..steps.len() * particles).map(of).collect()),
         };
         let mut columns = vec![
-            count("frame", &|row| (row / particles) as u64),
-            count("step", &|row| steps[row / particles]),
-            count("particle", &|row| self.particles[row % particles] as u64),
+            count(column::FRAME, &|row| (row / particles) as u64),
+            count(column::STEP, &|row| steps[row / particles]),
+            count(column::PARTICLE, &|row| self.particles[row % particles] as u64),
         ];
         columns.extend(names.iter().enumerate().map(|(j, name)| Column {
             name: name.clone(),

@@ -6,6 +6,7 @@ mod harness;
 use std::path::Path;
 
 use harness::{fuzz, scratch};
+use steinflow_io::record::{FinishedRun, STANDARDISATION};
 
 use crate::network::Record;
 use steinflow::settings::Value;
@@ -68,10 +69,11 @@ fn configs() {
 #[test]
 fn records() {
     let folder = scratch();
+    std::fs::write(folder.path().join(".steinflow-run"), STANDARDISATION).unwrap();
+    let run = FinishedRun::open(folder.path()).unwrap();
     let words = ["{", "}", "[", "1e999", "null", "-1", "\"mean\":", "\"fixed\":", "\"sd\": 0", ","];
     fuzz("record", &words, |bytes| {
-        std::fs::write(folder.path().join(Record::FILE), bytes).unwrap();
-        Record::read(folder.path())
-            .is_ok_and(|record| !record.standardisation().target_name.is_empty())
+        std::fs::write(run.path(STANDARDISATION), bytes).unwrap();
+        Record::read(&run).is_ok_and(|record| !record.standardisation().target_name.is_empty())
     });
 }

@@ -6,14 +6,15 @@ use std::sync::{Arc, OnceLock};
 
 use steinflow::Real;
 use steinflow::run::{Ended, Outcome};
-use steinflow_io::{CheckpointFile, RunFolder, Unfinished, write_checkpoint};
+use steinflow_io::record::{self, Diagnosis, Summary};
+use steinflow_io::{CheckpointFile, RunFolder, Unfinished, write_checkpoint, write_json};
 use steinflow_models::network::{NetworkFit, NetworkSpec};
 use steinflow_models::{Model, NETWORK};
 
 use crate::args::OutputArguments;
 use crate::changes::inputs;
 use crate::checkpoints::{Every, Record, Recorder, Writer};
-use crate::diagnose::{self, VerdictRecord};
+use crate::diagnose::verdict;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::live::Live;
@@ -21,11 +22,8 @@ use crate::memory;
 use crate::network::Report;
 use crate::progress::Progress;
 use crate::signals::Interrupt;
-use crate::summary::Summary;
+use crate::summary;
 use steinflow_config::Config;
-
-/// The checkpoint of a run that has ended, in its folder.
-pub const CHECKPOINT: &str = "checkpoint";
 
 /// Where a run starts.
 pub enum Start {
@@ -108,7 +106,7 @@ impl Job<'_> {
         let _ = partial.set(folder.partial_path().to_owned());
         let every = self.output.checkpoint_every.unwrap_or_default();
         writer = Writer::new(&unfinished, every, text, inputs(config));
-        unfinished.write("config.toml", writer.config.as_bytes())?;
+        unfinished.write(record::CONFIG, writer.config.as_bytes())?;
         if checkpoint.is_none() {
             unfinished.forget_checkpoints()?;
         }
@@ -139,7 +137,7 @@ impl Job<'_> {
         let summary =
             self.publish(folder, &writer, &result).inspect_err(|_| self.say_how_to_go_on())?;
         unfinished.remove();
-        summary.print(&self.out, self.output.json)?;
+        summary::print(&summary, &self.out, self.output.json)?;
         Ok(self.farewell(&outcome, &interrupt))
     }
 
@@ -155,32 +153,32 @@ impl Job<'_> {
         let report = result
             .network
             .map(|(spec, fit)| Report::new(config, spec, fit, outcome, samples, self.output.quiet));
-        let network = report.as_ref().map(|report| report.summary.clone());
         let verdict = self.judge(result);
-        let summary = Summary::new(config, model, outcome, samples, network, verdict.clone());
+        let summary =
+            summary::summarise(config, model, outcome, samples, report.as_ref(), verdict.clone());
         let found =
             files::Found { outcome, trace: &record.trace, samples, frames: record.frames.as_ref() };
-        folder.write("config.toml", writer.config.as_bytes())?;
+        folder.write(record::CONFIG, writer.config.as_bytes())?;
         files::write(&mut folder, config, model, &found, &summary, report.as_ref())?;
         if let Some(verdict) = &verdict {
-            folder.write(diagnose::FILE, &verdict.to_json()?)?;
+            folder.write_with(record::DIAGNOSIS, |file| write_json(verdict, file))?;
         }
         if writer.every != Every::Never {
             let checkpoint = outcome.checkpoint.clone();
             let run = record.saved_run(&writer.config, &writer.inputs, checkpoint);
-            folder.write_with(CHECKPOINT, |file| Ok(write_checkpoint(&run, file)?))?;
+            folder.write_with(record::CHECKPOINT, |file| Ok(write_checkpoint(&run, file)?))?;
         }
         folder.commit()?;
         Ok(summary)
     }
 
     /// Whether the particles can be believed. A verdict that cannot be had is no reason to lose the run.
-    fn judge<T: Real>(&self, result: &Found<'_, T>) -> Option<VerdictRecord> {
+    fn judge<T: Real>(&self, result: &Found<'_, T>) -> Option<Diagnosis> {
         let &Found { model, outcome, record, .. } = result;
         let particles = (&outcome.state, &outcome.structure);
         let (course, samples) = (record.trace.rows().into(), record.samples.as_ref());
-        match diagnose::judge(&self.config, model, particles, &course, samples) {
-            Ok(diagnosis) => Some(diagnosis.into()),
+        match verdict::judge(&self.config, model, particles, &course, samples) {
+            Ok(diagnosis) => Some(diagnosis),
             Err(error) => {
                 tell!("warning: there is no verdict: {error}");
                 None

@@ -13,7 +13,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use steinflow::Real;
-use steinflow_io::report::{Page, Points, Run, Summary};
+use steinflow_io::record::Summary;
+use steinflow_io::report::{Page, Points, Run};
 use steinflow_models::Model;
 
 use crate::error::{Error, Result};

@@ -8,5 +8,5 @@ mod theta;
 
 pub use predictions::{LEVELS, Predictions};
 pub use record::Record;
-pub use report::{NetworkSummary, Report};
+pub use report::{Report, print};
 pub use theta::{Theta, thinned};

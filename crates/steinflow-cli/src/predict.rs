@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use steinflow::{Error as LibraryError, Real};
-use steinflow_io::{WholeFile, is_finished_run};
+use steinflow_io::record::{CONFIG, FinishedRun};
+use steinflow_io::{Error as IoError, WholeFile};
 use steinflow_models::data::{NewRows, Standardisation, read_table};
 use steinflow_models::{Describe as _, NETWORK};
 
@@ -15,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::network::{LEVELS, Predictions, Record, Theta};
 use crate::progress;
 use crate::sample::start_threads;
+use crate::scores::print_scores;
 use steinflow_config::Settings;
 
 pub fn command(arguments: &PredictArguments) -> Result<ExitCode> {
@@ -29,11 +31,12 @@ pub fn command(arguments: &PredictArguments) -> Result<ExitCode> {
         }
         _ => None,
     };
-    let record = read_record(&arguments.run)?;
+    let run = open(&arguments.run)?;
+    let record = Record::read(&run)?;
     let standardisation = record.standardisation();
     let (table, _) = read_table(&arguments.data, arguments.data_dir.as_deref())?;
     let rows = standardisation.standardise_new(&table).map_err(steinflow_models::Error::from)?;
-    let theta = Theta::read(&arguments.run)?;
+    let theta = Theta::read(&run)?;
     let request = Request { arguments, record, standardisation, rows, theta, levels };
     let (predictions, count) = if request.theta.is_f32() {
         request.predict::<f32>()?
@@ -59,28 +62,17 @@ fn levels(given: &[f64]) -> Result<Vec<f64>> {
     Ok(given.to_vec())
 }
 
-/// What the folder says of its network, or why it has none.
-fn read_record(folder: &Path) -> Result<Record> {
-    let not = |found: &str| {
-        Err(Error::NotANetworkRun { path: folder.to_owned(), found: found.to_owned() })
-    };
-    if !folder.exists() {
-        return not("does not exist");
-    }
-    if !folder.is_dir() {
-        return not("is a file");
-    }
-    if !is_finished_run(folder) {
-        return not("is not the folder of a finished run (it has no `.steinflow-run`)");
-    }
-    let config = folder.join("config.toml");
-    if !config.exists() {
-        return not("is not of a run (no `config.toml`)");
-    }
-    match Settings::read(&config)?.spec.model {
-        Some(model) if model == NETWORK => Record::read(folder),
-        Some(model) => not(&format!("is a run on `{model}`, which predicts nothing")),
-        None => not("does not say what it is a run on"),
+/// The run, if it is one of a network; otherwise what it is.
+fn open(folder: &Path) -> Result<FinishedRun> {
+    let not = |found: String| Error::NotANetworkRun { path: folder.to_owned(), found };
+    let run = FinishedRun::open(folder).map_err(|error| match error {
+        IoError::NotARun { found, .. } => not(found),
+        error => error.into(),
+    })?;
+    match Settings::parse(&run.path(CONFIG), &run.config()?)?.spec.model {
+        Some(model) if model == NETWORK => Ok(run),
+        Some(model) => Err(not(format!("is a run on `{model}`, which predicts nothing"))),
+        None => Err(not("does not say what it is a run on".to_owned())),
     }
 }
 
@@ -89,7 +81,7 @@ struct Request<'a> {
     record: Record,
     standardisation: Standardisation,
     rows: NewRows,
-    theta: Theta,
+    theta: Theta<'a>,
     levels: Vec<f64>,
 }
 
@@ -162,7 +154,7 @@ impl Request<'_> {
         match &predictions.scores {
             Some(scores) => {
                 writeln!(out)?;
-                scores.print(out, target)
+                print_scores(scores, out, target)
             }
             None => Ok(writeln!(out, "the file has no column `{target}`, so there are no scores")?),
         }

@@ -3,14 +3,15 @@
 mod backdrop;
 mod read;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use steinflow_io::record::{FinishedRun, REPORT};
 use steinflow_io::report::{Page, Run};
-use steinflow_io::{Unfinished, WholeFile, add_to_run, is_finished_run};
+use steinflow_io::{WholeFile, add_to_run, is_finished_run};
 
 use crate::args::ReportArguments;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 pub use backdrop::Backdrop;
 
@@ -18,12 +19,12 @@ pub use backdrop::Backdrop;
 const MOST_NUMBERS: usize = 240_000;
 
 pub fn command(arguments: &ReportArguments) -> Result<ExitCode> {
-    let folders: Vec<PathBuf> =
-        arguments.runs.iter().map(|run| find(run)).collect::<Result<_>>()?;
-    let out = match &arguments.out {
-        Some(out) => out.clone(),
-        None if folders.len() == 1 => folders[0].join("report.html"),
-        None => folders[0].with_file_name("comparison.html"),
+    let found: Vec<FinishedRun> =
+        arguments.runs.iter().map(|run| FinishedRun::open(run)).collect::<Result<_, _>>()?;
+    let out = match (&arguments.out, &found[..]) {
+        (Some(out), _) => out.clone(),
+        (None, [run]) => run.path(REPORT),
+        (None, _) => found[0].folder().with_file_name("comparison.html"),
     };
     // What is put into a run's folder becomes one of the run's own files, which --force of another
     // run may replace.
@@ -31,8 +32,8 @@ pub fn command(arguments: &ReportArguments) -> Result<ExitCode> {
     // Before anything is read.
     let file = WholeFile::create(&out, arguments.force)?;
     let mut runs: Vec<Run> = Vec::new();
-    for folder in &folders {
-        runs.push(read::run(folder, MOST_NUMBERS / folders.len(), folders.len() == 1)?);
+    for run in &found {
+        runs.push(read::run(run, MOST_NUMBERS / found.len(), found.len() == 1)?);
     }
     tell_apart(&mut runs, &arguments.runs);
     let html = Page::report(runs).html();
@@ -42,27 +43,6 @@ pub fn command(arguments: &ReportArguments) -> Result<ExitCode> {
     }
     println!("{}", out.display());
     Ok(ExitCode::SUCCESS)
-}
-
-/// The folder of a finished run, with its own name.
-fn find(given: &Path) -> Result<PathBuf> {
-    let not = |found: &str| Error::NotARun { path: given.to_owned(), found: found.to_owned() };
-    if is_finished_run(given) {
-        let named = given.file_name().is_some();
-        let own = if named { Ok(given.components().collect()) } else { given.canonicalize() };
-        return own.map_err(|error| not(&error.to_string()));
-    }
-    if Unfinished::exists(given) {
-        let resume = format!("was not finished (`steinflow resume {}` goes on)", given.display());
-        return Err(not(&resume));
-    }
-    Err(not(match given.symlink_metadata() {
-        Err(_) => "does not exist",
-        Ok(_) if given.is_dir() => {
-            "is not the folder of a finished run (it has no `.steinflow-run`)"
-        }
-        Ok(_) => "is a file",
-    }))
 }
 
 /// Runs of the same name in several places are called by their paths.

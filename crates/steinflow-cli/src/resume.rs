@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use steinflow_io::record::{CHECKPOINT, CONFIG};
 use steinflow_io::{CheckpointFile, Unfinished, is_finished_run};
 use toml::Table;
 
 use crate::args::ResumeArguments;
 use crate::changes::{changed_inputs, changes, inputs};
 use crate::error::{Error, Result};
-use crate::job::{CHECKPOINT, Job, Start};
+use crate::job::{Job, Start};
 use crate::sample::start_threads;
 use steinflow_config::Config;
 use steinflow_config::Settings;
@@ -68,7 +69,7 @@ fn begin_again(
     run: PathBuf,
     unfinished: Unfinished,
 ) -> Result<ExitCode> {
-    let path = unfinished.path().join("config.toml");
+    let path = unfinished.path().join(CONFIG);
     if !path.is_file() || arguments.branch.is_some() {
         let found = "it had not begun; give its `steinflow sample` again".to_owned();
         return Err(Error::NothingToResume { run, found });
@@ -83,8 +84,7 @@ fn begin_again(
 
 /// What would make other numbers than the run's own settings and files.
 fn changes_since(file: &CheckpointFile, config: &Config) -> Result<Vec<String>> {
-    let wrong =
-        |message: String| steinflow_config::Error::Wrong { path: "config.toml".into(), message };
+    let wrong = |message: String| steinflow_config::Error::Wrong { path: CONFIG.into(), message };
     let table = |text: &str| text.parse::<Table>().map_err(|error| wrong(error.to_string()));
     let mut changes = changes(&table(file.config())?, &table(&config.to_toml())?);
     changes.extend(changed_inputs(file.inputs(), &inputs(config)));
@@ -144,7 +144,7 @@ fn find(run: &Path, unfinished: &Unfinished) -> Result<Option<Found>> {
         return Ok(None);
     };
     let folder = if has_ended { run } else { unfinished.path() };
-    let config = Some(folder.join("config.toml")).filter(|path| path.is_file());
+    let config = Some(folder.join(CONFIG)).filter(|path| path.is_file());
     Ok(Some(Found { file, has_ended, config }))
 }
 

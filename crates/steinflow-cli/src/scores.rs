@@ -1,40 +1,41 @@
 //! How well a fitted network predicts rows it has not seen.
 
 use std::io::Write;
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 use steinflow::{MatRef, Real};
+use steinflow_io::record;
 use steinflow_models::network::NetworkFit;
 use steinflow_models::prediction::Predictive;
 
 use crate::error::Result;
 use crate::summary::{short, table};
 
-/// Scores on test rows, in the target's own units unless they say otherwise.
+/// Scores on test rows, and how they come about.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Scores {
-    pub rows: usize,
-    /// Mean over rows of the log of the particles' mean density.
-    pub log_likelihood: f64,
-    pub rmse: f64,
-    pub mse: f64,
-    /// In units of the training targets' standard deviation.
-    pub standardised_mse: f64,
-    /// Continuous ranked probability score, mean over rows.
-    pub crps: f64,
-    /// Share of rows inside the central 50, 90 and 95 % intervals.
-    pub coverage_50: f64,
-    pub coverage_90: f64,
-    pub coverage_95: f64,
-    /// Rows by tenths of the predictive distribution function at their target: flat when calibrated.
-    pub pit: Vec<usize>,
+#[serde(transparent)]
+pub struct Scores(record::Scores);
+
+impl Deref for Scores {
+    type Target = record::Scores;
+
+    fn deref(&self) -> &record::Scores {
+        &self.0
+    }
+}
+
+impl From<Scores> for record::Scores {
+    fn from(scores: Scores) -> Self {
+        scores.0
+    }
 }
 
 impl Scores {
     /// Judges predictions in the target's own units; `unit` is what one standard unit is in those.
     pub fn new(predictive: &Predictive, targets: &[f64], unit: f64) -> Result<Self> {
         let mse = predictive.mse(targets)?;
-        Ok(Self {
+        Ok(Self(record::Scores {
             rows: targets.len(),
             log_likelihood: predictive.mean_log_likelihood(targets)?,
             rmse: mse.sqrt(),
@@ -45,7 +46,7 @@ impl Scores {
             coverage_90: predictive.coverage(targets, 0.9)?,
             coverage_95: predictive.coverage(targets, 0.95)?,
             pit: predictive.pit_histogram(targets, 10)?,
-        })
+        }))
     }
 
     /// The scores of all rows from those of parts of them; none of no parts.
@@ -56,7 +57,7 @@ impl Scores {
             parts.iter().map(|part| part.rows as f64 * of(part)).sum::<f64>() / rows as f64
         };
         let mse = mean(|part| part.mse);
-        Some(Self {
+        Some(Self(record::Scores {
             rows,
             log_likelihood: mean(|part| part.log_likelihood),
             rmse: mse.sqrt(),
@@ -69,7 +70,7 @@ impl Scores {
             pit: (0..first.pit.len())
                 .map(|bin| parts.iter().map(|part| part.pit[bin]).sum())
                 .collect(),
-        })
+        }))
     }
 
     /// Judges particles by the test rows of a fit; none where no rows were held back.
@@ -98,24 +99,24 @@ impl Scores {
             data.train_targets().iter().map(|&target| scaling.restore(target)).collect();
         Ok(predictive.in_units(scaling)?.mean_log_likelihood(&targets)?)
     }
+}
 
-    /// A table for people; `target` names what the units are of.
-    pub fn print(&self, out: &mut impl Write, target: &str) -> Result<()> {
-        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-        let row = |name: &str, number: String| vec![name.to_owned(), number];
-        let rows = vec![
-            row("log-likelihood per row", short(self.log_likelihood)),
-            row(&format!("RMSE, in units of {target}"), short(self.rmse)),
-            row("MSE, standardised", short(self.standardised_mse)),
-            row(&format!("CRPS, in units of {target}"), short(self.crps)),
-            row("inside the 50 % interval", percent(self.coverage_50)),
-            row("inside the 90 % interval", percent(self.coverage_90)),
-            row("inside the 95 % interval", percent(self.coverage_95)),
-        ];
-        let count = format!("{} rows", self.rows);
-        writeln!(out, "{}", table(&["", &count], rows))?;
-        Ok(())
-    }
+/// A table for people; `target` names what the units are of.
+pub fn print_scores(scores: &record::Scores, out: &mut impl Write, target: &str) -> Result<()> {
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let row = |name: &str, number: String| vec![name.to_owned(), number];
+    let rows = vec![
+        row("log-likelihood per row", short(scores.log_likelihood)),
+        row(&format!("RMSE, in units of {target}"), short(scores.rmse)),
+        row("MSE, standardised", short(scores.standardised_mse)),
+        row(&format!("CRPS, in units of {target}"), short(scores.crps)),
+        row("inside the 50 % interval", percent(scores.coverage_50)),
+        row("inside the 90 % interval", percent(scores.coverage_90)),
+        row("inside the 95 % interval", percent(scores.coverage_95)),
+    ];
+    let count = format!("{} rows", scores.rows);
+    writeln!(out, "{}", table(&["", &count], rows))?;
+    Ok(())
 }
 
 #[cfg(test)]

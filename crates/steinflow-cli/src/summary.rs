@@ -4,234 +4,181 @@ use std::io::Write as _;
 use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
-use serde::Serialize;
 use steinflow::Real;
 use steinflow::run::{Ended, Outcome, Samples};
+use steinflow_io::record::{self, Diagnosis, Moment, Part, Summary};
 use steinflow_models::Model;
 
-use crate::diagnose::VerdictRecord;
+use crate::diagnose::verdict;
 use crate::error::Result;
-use crate::network::NetworkSummary;
+use crate::network::{self, Report};
 use steinflow_config::Config;
 
-#[derive(Debug, Serialize)]
-pub struct Summary {
-    steinflow_version: &'static str,
-    model: String,
-    method: String,
-    particles: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    samples: Option<usize>,
-    steps: u64,
-    ended: &'static str,
-    gradients: u64,
-    seconds: f64,
-    mean_log_density: f64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    moments: Vec<MomentRow>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    network: Option<NetworkSummary>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<PartRow>,
-    frozen_particles: Vec<usize>,
-    step_size_halvings: u32,
-    warnings: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    diagnosis: Option<VerdictRecord>,
-}
-
-#[derive(Debug, Serialize)]
-struct MomentRow {
-    name: String,
-    mean: f64,
-    sd: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exact_mean: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exact_sd: Option<f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct PartRow {
-    name: String,
-    share: f64,
-    exact_share: f64,
-}
-
-impl Summary {
-    /// Moments and shares are those of the collected samples where there are any, otherwise of the
-    /// last particles. A network has a summary of its own: nobody asks for the mean of a weight.
-    pub fn new<T: Real>(
-        config: &Config,
-        model: &dyn Model<T>,
-        outcome: &Outcome<T>,
-        samples: Option<&Samples<T>>,
-        network: Option<NetworkSummary>,
-        diagnosis: Option<VerdictRecord>,
-    ) -> Self {
-        let samples = samples.filter(|samples| !samples.steps().is_empty());
-        let theta = samples.map_or_else(|| outcome.theta(), Samples::theta);
-        let count = theta.rows() as f64;
-        let exact = model.exact_moments();
-        let names = if network.is_some() { Vec::new() } else { model.parameter_names() };
-        let moments = names.into_iter().enumerate().map(|(j, name)| {
-            let values = || (0..theta.rows()).map(|i| theta.row(i)[j].as_f64());
-            let mean = values().sum::<f64>() / count;
-            let variance = values().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
-            MomentRow {
-                name,
-                mean,
-                sd: variance.sqrt(),
-                exact_mean: exact.as_ref().map(|exact| exact.mean[j]),
-                exact_sd: exact.as_ref().map(|exact| exact.covariance.row(j)[j].sqrt()),
-            }
-        });
-        let parts = model.parts().map(|parts| {
-            let found = parts.shares_of(theta.as_ref());
-            let exact = parts.shares().iter().zip(found);
-            parts
-                .names()
-                .iter()
-                .zip(exact)
-                .map(|(name, (&exact_share, share))| PartRow {
-                    name: name.clone(),
-                    share,
-                    exact_share,
-                })
-                .collect()
-        });
-        let mut warnings = warnings(outcome);
-        warnings.extend(network.as_ref().and_then(|network| network.trouble.clone()));
-        let log_density = outcome.log_density.iter().map(|x| x.as_f64()).sum::<f64>();
-        Self {
-            steinflow_version: env!("CARGO_PKG_VERSION"),
-            model: config.model.clone(),
-            method: config.method.clone(),
-            particles: outcome.state.rows(),
-            samples: samples.map(|_| theta.rows()),
-            steps: outcome.steps,
-            ended: match outcome.ended {
-                Ended::Finished => "finished",
-                Ended::AtRest => "at rest",
-                Ended::OutOfTime => "out of time",
-                Ended::Interrupted => "interrupted",
-            },
-            gradients: outcome.gradients,
-            seconds: outcome.elapsed.as_secs_f64(),
-            mean_log_density: log_density / outcome.log_density.len() as f64,
-            moments: moments.collect(),
-            network,
-            parts: parts.unwrap_or_default(),
-            frozen_particles: outcome.frozen.clone(),
-            step_size_halvings: outcome.shrinks,
-            warnings,
-            diagnosis,
+/// Moments and shares are those of the collected samples where there are any, otherwise of the last
+/// particles. A network has a summary of its own: nobody asks for the mean of a weight.
+pub fn summarise<T: Real>(
+    config: &Config,
+    model: &dyn Model<T>,
+    outcome: &Outcome<T>,
+    samples: Option<&Samples<T>>,
+    report: Option<&Report>,
+    diagnosis: Option<Diagnosis>,
+) -> Summary {
+    let samples = samples.filter(|samples| !samples.steps().is_empty());
+    let theta = samples.map_or_else(|| outcome.theta(), Samples::theta);
+    let count = theta.rows() as f64;
+    let exact = model.exact_moments();
+    let names = if report.is_some() { Vec::new() } else { model.parameter_names() };
+    let moments = names.into_iter().enumerate().map(|(j, name)| {
+        let values = || (0..theta.rows()).map(|i| theta.row(i)[j].as_f64());
+        let mean = values().sum::<f64>() / count;
+        let variance = values().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+        Moment {
+            name,
+            mean,
+            sd: variance.sqrt(),
+            exact_mean: exact.as_ref().map(|exact| exact.mean[j]),
+            exact_sd: exact.as_ref().map(|exact| exact.covariance.row(j)[j].sqrt()),
         }
-    }
-
-    pub fn print(&self, folder: &Path, json: bool) -> Result<()> {
-        let mut out = std::io::stdout().lock();
-        if json {
-            steinflow_io::write_json(self, &mut out)?;
-            writeln!(out)?;
-            return Ok(());
-        }
-        writeln!(
-            out,
-            "{} on {}: {} particles, {} steps ({}), {} gradients, {:.2} s",
-            self.method,
-            self.model,
-            self.particles,
-            self.steps,
-            self.ended,
-            self.gradients,
-            self.seconds
-        )?;
-        if let Some(network) = &self.network {
-            network.print(&mut out)?;
-        } else {
-            if let Some(samples) = self.samples {
-                writeln!(out, "{samples} samples collected; moments and shares are theirs")?;
-            }
-            writeln!(out, "\n{}", self.moments_table())?;
-        }
-        if !self.parts.is_empty() {
-            writeln!(out, "\n{}", self.parts_table())?;
-        }
-        if !self.frozen_particles.is_empty() {
-            writeln!(
-                out,
-                "\nfrozen for a non-finite score: particles {:?}",
-                self.frozen_particles
-            )?;
-        }
-        if self.step_size_halvings > 0 {
-            let halvings = self.step_size_halvings;
-            writeln!(out, "\nthe step size was halved {halvings} times for non-finite scores")?;
-        }
-        for warning in &self.warnings {
-            writeln!(out, "\nwarning: {warning}")?;
-        }
-        if let Some(diagnosis) = &self.diagnosis {
-            diagnosis.print_short(&mut out)?;
-        }
-        writeln!(out, "\n{}", folder.display())?;
-        for (name, what) in [
-            ("particles.png", "picture"),
-            ("predictions.png", "picture"),
-            ("predictions.csv", "one row a row held back"),
-            ("standardisation.json", "what `steinflow predict` needs beside the particles"),
-            ("particles.parquet", "one row a particle"),
-            ("samples.parquet", "one row a collected sample"),
-            ("trace.parquet", "the course of the run"),
-            ("frames.parquet", "the particles at 50 to 100 steps of it"),
-            ("summary.json", "these numbers"),
-            ("diagnosis.json", "the verdict and what it rests on"),
-            ("config.toml", "run it again: steinflow sample --config"),
-        ] {
-            // A picture may be missing, and not every run has every file.
-            if folder.join(name).exists() {
-                writeln!(out, "  {name:<20} {what}")?;
-            }
-        }
-        Ok(())
-    }
-
-    fn moments_table(&self) -> Table {
-        /// More rows than this are for `summary.json`.
-        const MOST_ROWS: usize = 12;
-        let exact = self.moments.first().is_some_and(|row| row.exact_mean.is_some());
-        let mut header = vec!["", "mean", "sd"];
-        if exact {
-            header.extend(["exact mean", "exact sd"]);
-        }
-        let number = |x: f64| {
-            if x == 0.0 || (1e-3..1e6).contains(&x.abs()) {
-                format!("{x:.4}")
-            } else {
-                format!("{x:.3e}")
-            }
+    });
+    let parts = model.parts().map(|parts| {
+        let found = parts.shares_of(theta.as_ref());
+        let exact = parts.shares().iter().zip(found);
+        let part = |(name, (&exact_share, share)): (&String, (&f64, f64))| Part {
+            name: name.clone(),
+            share,
+            exact_share,
         };
-        let mut rows: Vec<Vec<String>> = Vec::new();
-        for row in self.moments.iter().take(MOST_ROWS) {
-            let mut cells = vec![row.name.clone(), number(row.mean), number(row.sd)];
-            cells.extend([row.exact_mean, row.exact_sd].into_iter().flatten().map(number));
-            rows.push(cells);
+        parts.names().iter().zip(exact).map(part).collect()
+    });
+    let mut warnings = warnings(outcome);
+    warnings.extend(report.and_then(|report| report.trouble.clone()));
+    let log_density = outcome.log_density.iter().map(|x| x.as_f64()).sum::<f64>();
+    Summary {
+        steinflow_version: env!("CARGO_PKG_VERSION").to_owned(),
+        model: config.model.clone(),
+        method: config.method.clone(),
+        particles: outcome.state.rows(),
+        samples: samples.map(|_| theta.rows()),
+        steps: outcome.steps,
+        ended: match outcome.ended {
+            Ended::Finished => "finished",
+            Ended::AtRest => "at rest",
+            Ended::OutOfTime => "out of time",
+            Ended::Interrupted => "interrupted",
         }
-        if self.moments.len() > MOST_ROWS {
-            rows.push(vec![format!("… {} more", self.moments.len() - MOST_ROWS)]);
-        }
-        table(&header, rows)
+        .to_owned(),
+        gradients: outcome.gradients,
+        seconds: outcome.elapsed.as_secs_f64(),
+        mean_log_density: log_density / outcome.log_density.len() as f64,
+        moments: moments.collect(),
+        network: report.map(|report| report.summary.clone()),
+        parts: parts.unwrap_or_default(),
+        frozen_particles: outcome.frozen.clone(),
+        step_size_halvings: outcome.shrinks,
+        warnings,
+        diagnosis,
     }
+}
 
-    fn parts_table(&self) -> Table {
-        let percent = |x: f64| format!("{:.0} %", 100.0 * x);
-        let rows = self
-            .parts
-            .iter()
-            .map(|part| vec![part.name.clone(), percent(part.share), percent(part.exact_share)]);
-        table(&["part", "share", "exact"], rows.collect())
+/// For people, or for programs.
+pub fn print(summary: &Summary, folder: &Path, json: bool) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        steinflow_io::write_json(summary, &mut out)?;
+        writeln!(out)?;
+        return Ok(());
     }
+    writeln!(
+        out,
+        "{} on {}: {} particles, {} steps ({}), {} gradients, {:.2} s",
+        summary.method,
+        summary.model,
+        summary.particles,
+        summary.steps,
+        summary.ended,
+        summary.gradients,
+        summary.seconds
+    )?;
+    if let Some(network) = &summary.network {
+        network::print(network, &mut out)?;
+    } else {
+        if let Some(samples) = summary.samples {
+            writeln!(out, "{samples} samples collected; moments and shares are theirs")?;
+        }
+        writeln!(out, "\n{}", moments_table(&summary.moments))?;
+    }
+    if !summary.parts.is_empty() {
+        writeln!(out, "\n{}", parts_table(&summary.parts))?;
+    }
+    if !summary.frozen_particles.is_empty() {
+        writeln!(out, "\nfrozen for a non-finite score: particles {:?}", summary.frozen_particles)?;
+    }
+    if summary.step_size_halvings > 0 {
+        let halvings = summary.step_size_halvings;
+        writeln!(out, "\nthe step size was halved {halvings} times for non-finite scores")?;
+    }
+    for warning in &summary.warnings {
+        writeln!(out, "\nwarning: {warning}")?;
+    }
+    if let Some(diagnosis) = &summary.diagnosis {
+        verdict::print_short(diagnosis, &mut out)?;
+    }
+    writeln!(out, "\n{}", folder.display())?;
+    for (name, what) in [
+        (record::PICTURE, "picture"),
+        (record::PREDICTIONS_PICTURE, "picture"),
+        (record::PREDICTIONS, "one row a row held back"),
+        (record::STANDARDISATION, "what `steinflow predict` needs beside the particles"),
+        (record::PARTICLES, "one row a particle"),
+        (record::SAMPLES, "one row a collected sample"),
+        (record::TRACE, "the course of the run"),
+        (record::FRAMES, "the particles at 50 to 100 steps of it"),
+        (record::SUMMARY, "these numbers"),
+        (record::DIAGNOSIS, "the verdict and what it rests on"),
+        (record::CONFIG, "run it again: steinflow sample --config"),
+    ] {
+        // A picture may be missing, and not every run has every file.
+        if folder.join(name).exists() {
+            writeln!(out, "  {name:<20} {what}")?;
+        }
+    }
+    Ok(())
+}
+
+fn moments_table(moments: &[Moment]) -> Table {
+    /// More rows than this are for `summary.json`.
+    const MOST_ROWS: usize = 12;
+    let exact = moments.first().is_some_and(|row| row.exact_mean.is_some());
+    let mut header = vec!["", "mean", "sd"];
+    if exact {
+        header.extend(["exact mean", "exact sd"]);
+    }
+    let number = |x: f64| {
+        if x == 0.0 || (1e-3..1e6).contains(&x.abs()) {
+            format!("{x:.4}")
+        } else {
+            format!("{x:.3e}")
+        }
+    };
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for row in moments.iter().take(MOST_ROWS) {
+        let mut cells = vec![row.name.clone(), number(row.mean), number(row.sd)];
+        cells.extend([row.exact_mean, row.exact_sd].into_iter().flatten().map(number));
+        rows.push(cells);
+    }
+    if moments.len() > MOST_ROWS {
+        rows.push(vec![format!("… {} more", moments.len() - MOST_ROWS)]);
+    }
+    table(&header, rows)
+}
+
+fn parts_table(parts: &[Part]) -> Table {
+    let percent = |x: f64| format!("{:.0} %", 100.0 * x);
+    let rows = parts
+        .iter()
+        .map(|part| vec![part.name.clone(), percent(part.share), percent(part.exact_share)]);
+    table(&["part", "share", "exact"], rows.collect())
 }
 
 /// Signs that the particles are not what was asked for.

@@ -179,6 +179,26 @@ pub enum Error {
         path: PathBuf,
     },
 
+    /// A folder that there is nothing to say of.
+    #[error("`{}` {found}: give the folder of a finished `steinflow sample`", .path.display())]
+    NotARun {
+        /// The folder.
+        path: PathBuf,
+        /// What is there; completes "it …".
+        found: String,
+    },
+
+    /// A file of a finished run that is not as the run has left it.
+    #[error(
+        "{} cannot be used: {reason}; make the run again with its config.toml", .path.display()
+    )]
+    RunDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// An argument of a plot that does not fit the others.
     #[error("cannot draw the plot: {what} is {found}, expected {expected}")]
     Plot {
@@ -208,6 +228,7 @@ impl Error {
             | Self::JournalInUse { .. }
             | Self::RunInUse { .. }
             | Self::OtherJournal { .. }
+            | Self::NotARun { .. }
             | Self::Plot { .. } => true,
             Self::File { source, .. } => source.is_usage(),
             _ => false,

@@ -24,6 +24,7 @@ mod error;
 mod journal;
 mod json;
 pub mod plot;
+pub mod record;
 pub mod report;
 mod run_folder;
 mod table;

@@ -15,15 +15,15 @@ mod data;
 mod escape;
 mod text;
 
-pub use data::{
-    Diagnosis, Evidence, Frames, Grid, Line, Moment, Network, Part, Points, Predictions, Run,
-    Scores, Spread, Summary, Trace, evenly,
-};
+pub use data::{Frames, Grid, Line, Points, Predictions, Run, Trace, evenly};
 
 use std::fmt::Write as _;
 
 use escape::{escape, in_script};
 use serde::Serialize;
+use steinflow::diagnostics::Verdict;
+
+use crate::record::Diagnosis;
 
 const TEMPLATE: &str = include_str!("report/page.html");
 const STYLE: &str = include_str!("report/page.css");
@@ -129,37 +129,37 @@ fn table(caption: &str, header: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// Four digits; a dash for what is not a number.
-fn number(x: Option<f64>) -> String {
-    match x {
-        None => "–".to_owned(),
-        Some(0.0) => "0".to_owned(),
-        Some(x) if (1e-3..1e6).contains(&x.abs()) => {
-            let digits = (3.0 - x.abs().log10().floor()).clamp(0.0, 6.0) as usize;
-            format!("{x:.digits$}").replace('-', "−")
-        }
-        Some(x) => format!("{x:.3e}").replace('-', "−"),
+fn number(x: f64) -> String {
+    if !x.is_finite() {
+        "–".to_owned()
+    } else if x == 0.0 {
+        "0".to_owned()
+    } else if (1e-3..1e6).contains(&x.abs()) {
+        let digits = (3.0 - x.abs().log10().floor()).clamp(0.0, 6.0) as usize;
+        format!("{x:.digits$}").replace('-', "−")
+    } else {
+        format!("{x:.3e}").replace('-', "−")
     }
 }
 
-/// The verdict's own word in plain ones.
-fn verdict_in_words(verdict: &str) -> &str {
-    match verdict {
-        "trust" => "Trust this run",
-        "means-only" => "Trust the means, not the spread",
-        "not-converged" => "Not converged",
-        "collapsed" => "Collapsed",
-        "diverged" => "Diverged",
-        "unknown" => "Cannot tell",
-        other => other,
+/// The verdict in plain words; its own where another version has written it.
+fn verdict_in_words(diagnosis: &Diagnosis) -> &str {
+    match diagnosis.verdict() {
+        Some(Verdict::Trust) => "Trust this run",
+        Some(Verdict::MeansOnly) => "Trust the means, not the spread",
+        Some(Verdict::NotConverged) => "Not converged",
+        Some(Verdict::Collapsed) => "Collapsed",
+        Some(Verdict::Diverged) => "Diverged",
+        None => &diagnosis.verdict,
     }
 }
 
 /// The class that colours a verdict.
-fn verdict_class(verdict: &str) -> &'static str {
-    match verdict {
-        "trust" => "good",
-        "means-only" => "fair",
-        "not-converged" | "collapsed" | "diverged" => "bad",
-        _ => "none",
+fn verdict_class(diagnosis: &Diagnosis) -> &'static str {
+    match diagnosis.verdict() {
+        Some(Verdict::Trust) => "good",
+        Some(Verdict::MeansOnly) => "fair",
+        Some(Verdict::NotConverged | Verdict::Collapsed | Verdict::Diverged) => "bad",
+        None => "none",
     }
 }

@@ -59,6 +59,31 @@ impl Values {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// An entry, in double precision.
+    ///
+    /// # Panics
+    /// If there is no such entry.
+    pub fn number(&self, index: usize) -> f64 {
+        match self {
+            Self::F64(values) => values[index],
+            Self::F32(values) => f64::from(values[index]),
+            Self::U64(values) => values[index] as f64,
+        }
+    }
+
+    /// All entries, in double precision.
+    pub fn numbers(&self) -> Vec<f64> {
+        (0..self.len()).map(|index| self.number(index)).collect()
+    }
+
+    /// All entries, as counts.
+    pub fn counts(&self) -> Vec<u64> {
+        match self {
+            Self::U64(values) => values.clone(),
+            other => other.numbers().into_iter().map(|x| x as u64).collect(),
+        }
+    }
 }
 
 /// Writes a table; all columns must have the same length and different names.

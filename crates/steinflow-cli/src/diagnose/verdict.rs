@@ -2,19 +2,16 @@
 
 use std::io::Write;
 
-use serde::Serialize;
-use steinflow::diagnostics::{Course, Diagnosis, Judged};
+use steinflow::diagnostics::{Course, Judged};
 use steinflow::dynamics::Structure;
 use steinflow::run::Samples;
 use steinflow::{Matrix, Real};
+use steinflow_io::record::{Diagnosis, Evidence};
 use steinflow_models::{Model, NETWORK};
 
 use crate::error::Result;
 use crate::summary::{short, table};
 use steinflow_config::Config;
-
-/// The file that holds a verdict in a run folder.
-pub const FILE: &str = "diagnosis.json";
 
 /// A search for modes evaluates the target at about 4000 points; where that takes more numbers than
 /// this, it would take longer than many runs.
@@ -39,85 +36,42 @@ pub fn judge<T: Real>(
         search_modes: config.model != NETWORK
             && model.data_rows().saturating_mul(model.dim()) <= MOST_NUMBERS,
     };
-    Ok(judged.diagnose()?)
+    Ok(judged.diagnose()?.into())
 }
 
-/// A [`Diagnosis`] as `diagnosis.json` has it.
-#[derive(Clone, Debug, Serialize)]
-pub struct VerdictRecord {
-    verdict: &'static str,
-    #[serde(skip)]
-    title: &'static str,
-    headline: String,
-    evidence: Vec<EvidenceRecord>,
-    advice: Vec<String>,
+/// In a few words.
+fn title(diagnosis: &Diagnosis) -> &str {
+    diagnosis.verdict().map_or(&diagnosis.verdict, |verdict| verdict.title())
 }
 
-#[derive(Clone, Debug, Serialize)]
-struct EvidenceRecord {
-    name: &'static str,
-    value: f64,
-    expected: String,
-    passed: Option<bool>,
-    meaning: &'static str,
+/// What a run ends with: the verdict, the tests that it failed, and what to try next.
+pub fn print_short(diagnosis: &Diagnosis, out: &mut impl Write) -> Result<()> {
+    writeln!(out, "\n{}: {}", title(diagnosis), diagnosis.headline)?;
+    for evidence in diagnosis.evidence.iter().filter(|evidence| evidence.passed == Some(false)) {
+        let Evidence { name, value, expected, .. } = evidence;
+        writeln!(out, "  {name}: {}, expected {expected}", short(*value))?;
+    }
+    for advice in &diagnosis.advice {
+        writeln!(out, "  → {advice}")?;
+    }
+    Ok(())
 }
 
-impl From<Diagnosis> for VerdictRecord {
-    fn from(diagnosis: Diagnosis) -> Self {
-        let evidence = diagnosis.evidence.into_iter().map(|evidence| EvidenceRecord {
-            name: evidence.name,
-            value: evidence.value,
-            expected: evidence.expected,
-            passed: evidence.passed,
-            meaning: evidence.meaning,
-        });
-        Self {
-            verdict: diagnosis.verdict.name(),
-            title: diagnosis.verdict.title(),
-            headline: diagnosis.headline,
-            evidence: evidence.collect(),
-            advice: diagnosis.advice,
-        }
+/// All of it.
+pub fn print(diagnosis: &Diagnosis, out: &mut impl Write) -> Result<()> {
+    writeln!(out, "{}: {}\n", title(diagnosis), diagnosis.headline)?;
+    let rows = diagnosis.evidence.iter().map(|evidence| {
+        let mark = match evidence.passed {
+            Some(true) => "passed",
+            Some(false) => "FAILED",
+            None => "",
+        };
+        let (name, expected) = (evidence.name.clone(), evidence.expected.clone());
+        vec![name, short(evidence.value), expected, mark.to_owned()]
+    });
+    writeln!(out, "{}", table(&["", "found", "expected", ""], rows.collect()))?;
+    for advice in &diagnosis.advice {
+        writeln!(out, "→ {advice}")?;
     }
-}
-
-impl VerdictRecord {
-    /// The bytes of `diagnosis.json`.
-    pub fn to_json(&self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        steinflow_io::write_json(self, &mut bytes)?;
-        Ok(bytes)
-    }
-
-    /// What a run ends with: the verdict, the tests that it failed, and what to try next.
-    pub fn print_short(&self, out: &mut impl Write) -> Result<()> {
-        writeln!(out, "\n{}: {}", self.title, self.headline)?;
-        for evidence in self.evidence.iter().filter(|evidence| evidence.passed == Some(false)) {
-            let EvidenceRecord { name, value, expected, .. } = evidence;
-            writeln!(out, "  {name}: {}, expected {expected}", short(*value))?;
-        }
-        for advice in &self.advice {
-            writeln!(out, "  → {advice}")?;
-        }
-        Ok(())
-    }
-
-    /// All of it.
-    pub fn print(&self, out: &mut impl Write) -> Result<()> {
-        writeln!(out, "{}: {}\n", self.title, self.headline)?;
-        let rows = self.evidence.iter().map(|evidence| {
-            let mark = match evidence.passed {
-                Some(true) => "passed",
-                Some(false) => "FAILED",
-                None => "",
-            };
-            let (name, expected) = (evidence.name.to_owned(), evidence.expected.clone());
-            vec![name, short(evidence.value), expected, mark.to_owned()]
-        });
-        writeln!(out, "{}", table(&["", "found", "expected", ""], rows.collect()))?;
-        for advice in &self.advice {
-            writeln!(out, "→ {advice}")?;
-        }
-        Ok(())
-    }
+    Ok(())
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use steinflow::run::{Observer, Snapshot};
 use steinflow::{Real, Result};
-use steinflow_io::report::{Frames, Moment, Points, Run, Trace, evenly};
+use steinflow_io::record::{Moment, column};
+use steinflow_io::report::{Frames, Points, Run, Trace, evenly};
 
 use super::Shared;
 use steinflow_config::Config;
@@ -66,7 +67,8 @@ impl Seen {
         let particles = evenly(config.particles, MOST_POINTS);
         let dim = names.len();
         names.truncate((MOST_NUMBERS / particles.len().max(1)).max(MOST_MOVING));
-        let columns = ["mean_log_density", "velocity_norm", "bandwidth", "step_size"];
+        let columns =
+            [column::MEAN_LOG_DENSITY, column::VELOCITY_NORM, column::BANDWIDTH, column::STEP_SIZE];
         Self {
             step: 0,
             total_steps: 0,
@@ -119,8 +121,8 @@ impl Seen {
     pub(super) fn onto(self, mut run: Run, exact: Option<&[(f64, f64)]>) -> Run {
         let summary = &mut run.summary;
         (summary.steps, summary.gradients) = (self.step, self.gradients);
-        summary.seconds = Some(self.seconds);
-        summary.mean_log_density = Some(self.mean_log_density).filter(|x| x.is_finite());
+        summary.seconds = self.seconds;
+        summary.mean_log_density = self.mean_log_density;
         summary.ended = format!("of {}, under way", self.total_steps);
         summary.particles = self.points.count;
         if self.has_moments {
@@ -155,8 +157,8 @@ fn moments(points: &Points, exact: Option<&[(f64, f64)]>) -> Vec<Moment> {
         let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
         Moment {
             name: name.clone(),
-            mean: Some(mean).filter(|x| x.is_finite()),
-            sd: Some(variance.sqrt()).filter(|x| x.is_finite()),
+            mean,
+            sd: variance.sqrt(),
             exact_mean: exact.map(|exact| exact[j].0),
             exact_sd: exact.map(|exact| exact[j].1),
         }

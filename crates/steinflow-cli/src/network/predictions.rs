@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use indicatif::ProgressBar;
 use steinflow::{MatRef, Matrix, Real};
+use steinflow_io::record::column;
 use steinflow_models::data::Scaling;
 use steinflow_models::network::Bnn;
 
@@ -69,14 +70,14 @@ impl Predictions {
 
     /// One row a line, under the numbers `rows`; every number in full.
     pub fn to_csv(&self, rows: &[usize], targets: Option<&[f64]>) -> String {
-        let mut text = String::from(if targets.is_some() { "row,target" } else { "row" });
-        text += ",mean,sd";
-        // Writing to a string cannot fail.
-        for level in &self.levels {
-            let _ = write!(text, ",q{level}");
-        }
-        text.push('\n');
+        let target = targets.map(|_| column::TARGET);
+        let mut header: Vec<String> =
+            [column::ROW].into_iter().chain(target).map(Into::into).collect();
+        header.extend([column::MEAN, column::SD].map(Into::into));
+        header.extend(self.levels.iter().copied().map(column::quantile));
+        let mut text = header.join(",") + "\n";
         for (i, row) in rows.iter().enumerate() {
+            // Writing to a string cannot fail.
             let _ = write!(text, "{row}");
             let target = targets.map(|targets| targets[i]);
             let quantiles = self.quantiles.iter().map(|quantiles| quantiles[i]);

@@ -1,16 +1,15 @@
 //! `standardisation.json`: all but the particles that predicting takes, so that a run still predicts
 //! when its training data has moved or changed.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
+use steinflow_io::record::{FinishedRun, STANDARDISATION};
 use steinflow_models::data::{Scaling, Standardisation};
 use steinflow_models::network::{
     Activation, Architecture, Bnn, NetworkSpec, Precision, Precisions,
 };
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Record {
@@ -50,8 +49,6 @@ enum PrecisionRecord {
 }
 
 impl Record {
-    pub const FILE: &str = "standardisation.json";
-
     pub fn new(data: &Standardisation, network: &NetworkSpec) -> Self {
         let column = |(name, scaling): (&String, &Scaling)| ColumnRecord {
             name: name.clone(),
@@ -76,18 +73,15 @@ impl Record {
     }
 
     /// Reads the record of a run folder.
-    pub fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join(Self::FILE);
-        let damaged = |message: String| Error::RunDamaged { path: path.clone(), message };
-        let text = std::fs::read_to_string(&path).map_err(|error| damaged(error.to_string()))?;
-        let record: Self =
-            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+    pub fn read(run: &FinishedRun) -> Result<Self> {
+        let record: Self = run.json(STANDARDISATION)?;
         let sound = |column: &&ColumnRecord| {
             column.mean.is_finite() && column.sd > 0.0 && column.sd.is_finite()
         };
         if let Some(column) = record.features.iter().chain([&record.target]).find(|c| !sound(c)) {
             let (name, mean, sd) = (&column.name, column.mean, column.sd);
-            return Err(damaged(format!("`{name}` has mean {mean} and standard deviation {sd}")));
+            let reason = format!("`{name}` has mean {mean} and standard deviation {sd}");
+            return Err(run.damaged(STANDARDISATION, reason).into());
         }
         Ok(record)
     }

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use serde::Serialize;
 use steinflow::run::{Outcome, Samples};
 use steinflow::{Matrix, Real};
 use steinflow_io::plot::CalibrationPlot;
+use steinflow_io::record::{Network, PREDICTIONS, PREDICTIONS_PICTURE, STANDARDISATION, Spread};
 use steinflow_io::{RunFolder, write_json};
 use steinflow_models::Describe as _;
 use steinflow_models::network::{NetworkFit, NetworkSpec, Precision, TestRows};
@@ -13,42 +13,15 @@ use steinflow_models::network::{NetworkFit, NetworkSpec, Precision, TestRows};
 use super::{LEVELS, Predictions, Record, thinned};
 use crate::error::Result;
 use crate::progress;
-use crate::scores::Scores;
+use crate::scores::print_scores;
 use crate::summary::short;
 use steinflow_config::Config;
 
-/// What `summary.json` has on a network instead of moments of its weights.
-#[derive(Clone, Debug, Serialize)]
-pub struct NetworkSummary {
-    /// Units of every layer, from the inputs to the output.
-    layers: Vec<usize>,
-    activation: String,
-    weights: usize,
-    target: String,
-    /// 1/√γ in the target's own units.
-    noise_sd: Spread,
-    /// 1/√λ.
-    weight_sd: Spread,
-    training_rows: usize,
-    held_back_rows: usize,
-    held_back: String,
-    predicted_with: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub test: Option<Scores>,
-    #[serde(skip)]
-    pub trouble: Option<String>,
-}
-
-/// Over particles or samples.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Spread {
-    mean: f64,
-    sd: f64,
-}
-
 /// The files of a network's run.
 pub struct Report {
-    pub summary: NetworkSummary,
+    pub summary: Network,
+    /// Why there are no predictions.
+    pub trouble: Option<String>,
     record: Record,
     csv: Option<String>,
     picture: Option<Result<Vec<u8>>>,
@@ -93,24 +66,24 @@ impl Report {
                 let picture =
                     picture(config, &summary, outcome.steps, &predictions, targets, &title);
                 let csv = is_test.then(|| predictions.to_csv(data.test_rows(), Some(targets)));
-                summary.test = predictions.scores.filter(|_| is_test);
-                Self { summary, record, csv, picture: Some(picture) }
+                summary.test = predictions.scores.filter(|_| is_test).map(Into::into);
+                Self { summary, trouble: None, record, csv, picture: Some(picture) }
             }
             // Particles that took a while to get are worth keeping though they cannot predict.
             Err(error) => {
-                summary.trouble = Some(format!("there are no predictions: {error}"));
-                Self { summary, record, csv: None, picture: None }
+                let trouble = Some(format!("there are no predictions: {error}"));
+                Self { summary, trouble, record, csv: None, picture: None }
             }
         }
     }
 
     pub fn write(&self, folder: &mut RunFolder) -> Result<()> {
-        folder.write_with(Record::FILE, |file| write_json(&self.record, file))?;
+        folder.write_with(STANDARDISATION, |file| write_json(&self.record, file))?;
         if let Some(csv) = &self.csv {
-            folder.write("predictions.csv", csv.as_bytes())?;
+            folder.write(PREDICTIONS, csv.as_bytes())?;
         }
         match &self.picture {
-            Some(Ok(png)) => folder.write("predictions.png", png)?,
+            Some(Ok(png)) => folder.write(PREDICTIONS_PICTURE, png)?,
             Some(Err(error)) => tell!("warning: there is no picture: {error}"),
             None => {}
         }
@@ -140,7 +113,7 @@ fn summary<T: Real>(
     fit: &NetworkFit<T>,
     theta: &Matrix<T>,
     predicted_with: String,
-) -> NetworkSummary {
+) -> Network {
     let (data, names) = (&fit.data, fit.network.parameter_names());
     let sd_of = |precision: Precision, name: &str, unit: f64| {
         let learned = names.iter().position(|parameter| parameter == name);
@@ -164,7 +137,7 @@ fn summary<T: Real>(
         TestRows::Standard(index) => format!("by standard split {index} (--split {index})"),
         TestRows::File { path, index } => format!("by split {index} of {}", path.display()),
     };
-    NetworkSummary {
+    Network {
         activation: format!("{:?}", spec.architecture.activation).to_lowercase(),
         weights: layers.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum(),
         layers,
@@ -176,13 +149,12 @@ fn summary<T: Real>(
         held_back,
         predicted_with,
         test: None,
-        trouble: None,
     }
 }
 
 fn picture(
     config: &Config,
-    summary: &NetworkSummary,
+    summary: &Network,
     steps: u64,
     predictions: &Predictions,
     targets: &[f64],
@@ -205,38 +177,37 @@ fn picture(
     Ok(plot.draw()?.png()?)
 }
 
-impl NetworkSummary {
-    pub fn print(&self, out: &mut impl Write) -> Result<()> {
-        let layers: Vec<String> = self.layers.iter().map(ToString::to_string).collect();
-        let (noise, weight) = (self.noise_sd, self.weight_sd);
-        writeln!(
-            out,
-            "\n{} weights (layers {}, {}) of sd {:.3} ± {:.3}; noise sd {} ± {} in units of {}",
-            self.weights,
-            layers.join("-"),
-            self.activation,
-            weight.mean,
-            weight.sd,
-            short(noise.mean),
-            short(noise.sd),
-            self.target,
-        )?;
-        let Some(test) = &self.test else {
-            if self.held_back_rows == 0 {
-                writeln!(
-                    out,
-                    "all {} rows trained: hold some back with --test-fraction 0.1, --split K or \
-                     --split-file FILE to see how well it predicts",
-                    self.training_rows
-                )?;
-            }
-            return Ok(());
-        };
-        writeln!(
-            out,
-            "{} rows trained, {} were held back {}; predicted with {}\n",
-            self.training_rows, self.held_back_rows, self.held_back, self.predicted_with
-        )?;
-        test.print(out, &self.target)
-    }
+/// For people.
+pub fn print(network: &Network, out: &mut impl Write) -> Result<()> {
+    let layers: Vec<String> = network.layers.iter().map(ToString::to_string).collect();
+    let (noise, weight) = (network.noise_sd, network.weight_sd);
+    writeln!(
+        out,
+        "\n{} weights (layers {}, {}) of sd {:.3} ± {:.3}; noise sd {} ± {} in units of {}",
+        network.weights,
+        layers.join("-"),
+        network.activation,
+        weight.mean,
+        weight.sd,
+        short(noise.mean),
+        short(noise.sd),
+        network.target,
+    )?;
+    let Some(test) = &network.test else {
+        if network.held_back_rows == 0 {
+            writeln!(
+                out,
+                "all {} rows trained: hold some back with --test-fraction 0.1, --split K or \
+                 --split-file FILE to see how well it predicts",
+                network.training_rows
+            )?;
+        }
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "{} rows trained, {} were held back {}; predicted with {}\n",
+        network.training_rows, network.held_back_rows, network.held_back, network.predicted_with
+    )?;
+    print_scores(test, out, &network.target)
 }

@@ -1,12 +1,10 @@
 //! The parameters that predict: read back from a run, and no more of them than help.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-
 use steinflow::{Matrix, Real};
-use steinflow_io::{Column, Values, read_parquet};
+use steinflow_io::Values;
+use steinflow_io::record::{FinishedRun, PARTICLES, SAMPLES, Table, column};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Components of a predictive mixture beyond which collected samples are thinned: enough to make
 /// their Monte Carlo error far smaller than the posterior's spread, few enough for tails to be
@@ -29,81 +27,48 @@ pub fn thinned<T: Real>(theta: Matrix<T>, chains: usize) -> Matrix<T> {
     Matrix::from_fn(kept * chains, theta.cols(), |i, j| row(i)[j])
 }
 
-/// The samples of a run where it collected any, otherwise its last particles, in a file's columns.
-pub struct Theta {
-    file: PathBuf,
-    columns: HashMap<String, Values>,
+/// The samples of a run where it collected any, otherwise its last particles.
+pub struct Theta<'a> {
+    run: &'a FinishedRun,
+    file: &'static str,
+    table: Table,
 }
 
-impl Theta {
-    pub fn read(folder: &Path) -> Result<Self> {
-        let samples = folder.join("samples.parquet");
-        if samples.exists() {
-            let samples = Self::open(samples)?;
-            // A run that was over before the first collection has an empty table.
-            if samples.columns.values().any(|values| !values.is_empty()) {
-                return Ok(samples);
-            }
-        }
-        Self::open(folder.join("particles.parquet"))
-    }
-
-    fn open(file: PathBuf) -> Result<Self> {
-        if !file.exists() {
-            let message = "it is not there".to_owned();
-            return Err(Error::RunDamaged { path: file, message });
-        }
-        let columns = read_parquet(&file)?.into_iter();
-        let columns = columns.map(|Column { name, values }| (name, values)).collect();
-        Ok(Self { file, columns })
+impl<'a> Theta<'a> {
+    pub fn read(run: &'a FinishedRun) -> Result<Self> {
+        // A run that was over before the first collection has an empty table of samples.
+        Ok(match run.filled_table(SAMPLES)? {
+            Some(table) => Self { run, file: SAMPLES, table },
+            None => Self { run, file: PARTICLES, table: run.table(PARTICLES)? },
+        })
     }
 
     /// Whether the parameters are in single precision.
     pub fn is_f32(&self) -> bool {
-        self.columns.values().any(|values| matches!(values, Values::F32(_)))
+        self.table.columns().iter().any(|column| matches!(column.values, Values::F32(_)))
     }
 
     /// What these are, for people.
     pub fn kind(&self) -> &'static str {
-        if self.has_samples() { "collected samples" } else { "last particles" }
-    }
-
-    fn has_samples(&self) -> bool {
-        self.columns.contains_key("draw")
+        if self.file == SAMPLES { "collected samples" } else { "last particles" }
     }
 
     /// The parameters `names`, a particle or sample a row.
     pub fn matrix<T: Real>(&self, names: &[String]) -> Result<Matrix<T>> {
-        let damaged = |message| Error::RunDamaged { path: self.file.clone(), message };
-        // Beside θ there are chain, draw and step, or the auxiliary variables and log π.
-        let others = if self.has_samples() { 3 } else { 1 };
-        if !self.columns.len().saturating_sub(others).is_multiple_of(names.len()) {
-            let (found, expected) = (self.columns.len(), names.len());
-            let message =
+        let beside = [column::CHAIN, column::DRAW, column::STEP, column::LOG_DENSITY];
+        let found = self.table.columns_beside(&beside).len();
+        // θ, and perhaps auxiliary variables.
+        if !found.is_multiple_of(names.len()) {
+            let expected = names.len();
+            let reason =
                 format!("its {found} columns are not those of a network of {expected} parameters");
-            return Err(damaged(message));
+            return Err(self.run.damaged(self.file, reason).into());
         }
-        let columns = names
-            .iter()
-            .map(|name| {
-                self.columns.get(name).ok_or_else(|| damaged(format!("it has no column `{name}`")))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let rows = columns.first().map_or(0, |values| values.len());
-        let theta = Matrix::from_fn(rows, columns.len(), |i, j| match columns[j] {
-            Values::F64(values) => T::of(values[i]),
-            Values::F32(values) => T::of(f64::from(values[i])),
-            Values::U64(values) => T::of(values[i] as f64),
-        });
-        Ok(thinned(theta, self.chains().unwrap_or(rows)))
-    }
-
-    /// How many chains the samples are of.
-    fn chains(&self) -> Option<usize> {
-        match self.columns.get("chain") {
-            Some(Values::U64(chains)) => chains.iter().max().map(|&last| last as usize + 1),
-            _ => None,
-        }
+        let chains = match self.table.find(column::CHAIN) {
+            Some(chains) => chains.counts().into_iter().max().map_or(1, |last| last as usize + 1),
+            None => self.table.rows(),
+        };
+        Ok(thinned(self.table.matrix(names)?, chains))
     }
 }
 

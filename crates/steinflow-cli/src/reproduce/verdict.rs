@@ -13,9 +13,10 @@ use steinflow_models::Model;
 
 use super::jobs;
 use crate::args::CommonArguments;
-use crate::diagnose::judge;
+use crate::diagnose::verdict::judge;
 use crate::error::Result;
-use steinflow_config::{Config, Settings};
+use steinflow_config::Config;
+use steinflow_config::Settings;
 use steinflow_models::ModelSpec;
 
 /// The settings that ship with the command.
@@ -239,7 +240,7 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
         })
         .collect();
     Ok(Case {
-        verdict: diagnosis.verdict.name().to_owned(),
+        verdict: diagnosis.verdict,
         truth: truth.verdict(),
         mean_error: truth.mean_error,
         variance: truth.variance,

@@ -4,6 +4,7 @@ use super::data::Run;
 use super::escape::escape;
 use super::text::{citation, list, plots, section};
 use super::{number, table, verdict_class, verdict_in_words};
+use crate::record::Scores;
 
 pub(super) fn body(runs: &[Run]) -> String {
     let mut html = format!("<header><h1>{} runs compared</h1></header>\n<main>\n", runs.len());
@@ -51,8 +52,8 @@ fn verdicts(runs: &[Run]) -> String {
             .collect();
         format!(
             "<div class=\"verdict {}\"><h3>{name}</h3><p><strong>{}.</strong> {}</p>{}</div>",
-            verdict_class(&diagnosis.verdict),
-            escape(verdict_in_words(&diagnosis.verdict)),
+            verdict_class(diagnosis),
+            escape(verdict_in_words(diagnosis)),
             escape(&diagnosis.headline),
             list(&failed)
         )
@@ -71,16 +72,12 @@ fn numbers(runs: &[Run]) -> String {
         ("steps", |run| Some(run.summary.steps.to_string())),
         ("ended", |run| Some(run.summary.ended.clone())),
         ("gradients", |run| Some(run.summary.gradients.to_string())),
-        ("seconds", |run| run.summary.seconds.map(|x| number(Some(x)))),
-        ("mean log density", |run| run.summary.mean_log_density.map(|x| number(Some(x)))),
-        ("last KSD", |run| run.trace.ksd.last().map(|&(_, _, ksd)| number(Some(ksd)))),
-        ("worst sd / exact", |run| worst_spread(run).map(|x| number(Some(x)))),
-        ("test log-likelihood", |run| {
-            run.summary.network.as_ref()?.test.as_ref()?.log_likelihood.map(|x| number(Some(x)))
-        }),
-        ("test RMSE", |run| {
-            run.summary.network.as_ref()?.test.as_ref()?.rmse.map(|x| number(Some(x)))
-        }),
+        ("seconds", |run| Some(number(run.summary.seconds))),
+        ("mean log density", |run| Some(number(run.summary.mean_log_density))),
+        ("last KSD", |run| run.trace.ksd.last().map(|&(_, _, ksd)| number(ksd))),
+        ("worst sd / exact", |run| worst_spread(run).map(number)),
+        ("test log-likelihood", |run| test(run).map(|test| number(test.log_likelihood))),
+        ("test RMSE", |run| test(run).map(|test| number(test.rmse))),
     ];
     let mut header = vec!["run"];
     let mut rows: Vec<Vec<String>> = runs.iter().map(|run| vec![run.name.clone()]).collect();
@@ -89,16 +86,20 @@ fn numbers(runs: &[Run]) -> String {
         if cells.iter().any(Option::is_some) {
             header.push(name);
             for (row, cell) in rows.iter_mut().zip(cells) {
-                row.push(cell.unwrap_or_else(|| number(None)));
+                row.push(cell.unwrap_or_else(|| number(f64::NAN)));
             }
         }
     }
     format!("<div class=\"wide\">{}</div>", table("One row a run", &header, &rows))
 }
 
+fn test(run: &Run) -> Option<&Scores> {
+    run.summary.network.as_ref()?.test.as_ref()
+}
+
 /// The ratio of standard deviations that is farthest from 1.
 fn worst_spread(run: &Run) -> Option<f64> {
-    let ratios = run.summary.moments.iter().filter_map(|row| Some(row.sd? / row.exact_sd?));
+    let ratios = run.summary.moments.iter().filter_map(|row| Some(row.sd / row.exact_sd?));
     let distance = |ratio: &f64| ratio.ln().abs();
     ratios.filter(|ratio| ratio.is_finite()).max_by(|a, b| distance(a).total_cmp(&distance(b)))
 }

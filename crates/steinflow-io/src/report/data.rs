@@ -1,6 +1,8 @@
 //! What a page shows of a run: parts of its files, thinned to what an eye can see.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
+
+use crate::record::{Diagnosis, Summary};
 
 /// One run.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -127,108 +129,6 @@ pub struct Predictions {
     pub pit: Vec<usize>,
     /// Promised and found shares of rows inside central intervals.
     pub coverage: Vec<(f64, f64)>,
-}
-
-/// `summary.json`. A number that is not finite is missing there.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)]
-pub struct Summary {
-    pub steinflow_version: String,
-    pub model: String,
-    pub method: String,
-    pub particles: usize,
-    pub samples: Option<usize>,
-    pub steps: u64,
-    pub ended: String,
-    pub gradients: u64,
-    pub seconds: Option<f64>,
-    pub mean_log_density: Option<f64>,
-    pub moments: Vec<Moment>,
-    pub parts: Vec<Part>,
-    pub network: Option<Network>,
-    pub warnings: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)]
-pub struct Moment {
-    pub name: String,
-    pub mean: Option<f64>,
-    pub sd: Option<f64>,
-    pub exact_mean: Option<f64>,
-    pub exact_sd: Option<f64>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)]
-pub struct Part {
-    pub name: String,
-    pub share: Option<f64>,
-    pub exact_share: Option<f64>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)]
-pub struct Network {
-    pub layers: Vec<usize>,
-    pub activation: String,
-    pub target: String,
-    pub noise_sd: Spread,
-    pub weight_sd: Spread,
-    pub training_rows: usize,
-    pub held_back_rows: usize,
-    pub predicted_with: String,
-    pub test: Option<Scores>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)]
-pub struct Spread {
-    pub mean: Option<f64>,
-    pub sd: Option<f64>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)]
-pub struct Scores {
-    pub rows: usize,
-    pub log_likelihood: Option<f64>,
-    pub rmse: Option<f64>,
-    pub crps: Option<f64>,
-    pub coverage_50: Option<f64>,
-    pub coverage_90: Option<f64>,
-    pub coverage_95: Option<f64>,
-    pub pit: Vec<usize>,
-}
-
-/// `diagnosis.json`: whether to trust the run, and why.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[allow(missing_docs)]
-pub struct Diagnosis {
-    pub verdict: String,
-    #[serde(default)]
-    pub headline: String,
-    #[serde(default)]
-    pub evidence: Vec<Evidence>,
-    #[serde(default)]
-    pub advice: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)]
-pub struct Evidence {
-    pub name: String,
-    pub value: Option<f64>,
-    pub expected: String,
-    pub passed: Option<bool>,
-    pub meaning: String,
 }
 
 /// At most `most` of `count` rows, evenly spaced, the first and the last among them.

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::data::{Diagnosis, Evidence, Network, Run};
+use super::data::Run;
 use super::escape::escape;
 use super::{number, table, verdict_class, verdict_in_words};
+use crate::record::{Diagnosis, Evidence, Network, Spread};
 
 /// More moments than this are in `summary.json`.
 const MOST_MOMENTS: usize = 50;
@@ -83,8 +84,8 @@ pub(super) fn now(run: &Run, is_live: bool) -> String {
 fn verdict(diagnosis: &Diagnosis) -> String {
     let mut html = format!(
         "<div class=\"verdict {}\"><p><strong>{}.</strong> {}</p>",
-        verdict_class(&diagnosis.verdict),
-        escape(verdict_in_words(&diagnosis.verdict)),
+        verdict_class(diagnosis),
+        escape(verdict_in_words(diagnosis)),
         escape(&diagnosis.headline)
     );
     if !diagnosis.advice.is_empty() {
@@ -128,9 +129,8 @@ pub(super) fn numbers(run: &Run) -> String {
         let rows = summary.moments.iter().take(MOST_MOMENTS).map(|row| {
             let mut cells = vec![row.name.clone(), number(row.mean), number(row.sd)];
             if exact {
-                let ratio = row.sd.zip(row.exact_sd).map(|(sd, exact)| sd / exact);
-                let ratio = ratio.filter(|ratio| ratio.is_finite());
-                cells.extend([row.exact_mean, row.exact_sd, ratio].map(number));
+                let [mean, sd] = [row.exact_mean, row.exact_sd].map(|x| x.unwrap_or(f64::NAN));
+                cells.extend([mean, sd, row.sd / sd].map(number));
             }
             cells
         });
@@ -161,7 +161,7 @@ pub(super) fn numbers(run: &Run) -> String {
 fn network_tables(network: &Network) -> String {
     let layers: Vec<String> = network.layers.iter().map(ToString::to_string).collect();
     let row = |name: &str, value: String| vec![name.to_owned(), value];
-    let spread = |spread: super::Spread| format!("{} ± {}", number(spread.mean), number(spread.sd));
+    let spread = |spread: Spread| format!("{} ± {}", number(spread.mean), number(spread.sd));
     let rows = [
         row("layers", layers.join(" – ")),
         row("activation", network.activation.clone()),
@@ -226,8 +226,8 @@ pub(super) fn list(items: &[String]) -> String {
     format!("<ul>{}</ul>", items.concat())
 }
 
-fn percent(share: Option<f64>) -> String {
-    share.map_or_else(|| number(None), |share| format!("{:.0} %", 100.0 * share))
+fn percent(share: f64) -> String {
+    if share.is_finite() { format!("{:.0} %", 100.0 * share) } else { number(share) }
 }
 
 #[cfg(test)]

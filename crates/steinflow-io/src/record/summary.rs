@@ -1,0 +1,156 @@
+//! `summary.json`: what a run has found, against what is known.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Diagnosis, number};
+
+/// `summary.json`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Summary {
+    /// The version that ran it.
+    pub steinflow_version: String,
+    /// Its target.
+    pub model: String,
+    /// Its method.
+    pub method: String,
+    /// How many there were.
+    pub particles: usize,
+    /// Collected along the run; none where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<usize>,
+    /// Steps taken.
+    pub steps: u64,
+    /// `finished`, `at rest`, `out of time` or `interrupted`.
+    pub ended: String,
+    /// Evaluations of the target.
+    pub gradients: u64,
+    /// Wall-clock time.
+    #[serde(deserialize_with = "number")]
+    pub seconds: f64,
+    /// Mean of log π over the last particles.
+    #[serde(deserialize_with = "number")]
+    pub mean_log_density: f64,
+    /// Of the samples, or of the last particles; none of a network's weights.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moments: Vec<Moment>,
+    /// How a network predicts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+    /// Shares of the target's parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// Held still for a score that was not finite.
+    pub frozen_particles: Vec<usize>,
+    /// How often the step size was halved.
+    pub step_size_halvings: u32,
+    /// Signs that the particles are not what was asked for.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// Whether the particles can be believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
+}
+
+/// Moments of one coordinate.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Moment {
+    /// The coordinate.
+    pub name: String,
+    /// Its mean.
+    #[serde(deserialize_with = "number")]
+    pub mean: f64,
+    /// Its standard deviation.
+    #[serde(deserialize_with = "number")]
+    pub sd: f64,
+    /// The target's own, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact_mean: Option<f64>,
+    /// The target's own, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact_sd: Option<f64>,
+}
+
+/// How much of the sample is in one part of the target.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Part {
+    /// The part.
+    pub name: String,
+    /// What was found.
+    #[serde(deserialize_with = "number")]
+    pub share: f64,
+    /// What is right.
+    #[serde(deserialize_with = "number")]
+    pub exact_share: f64,
+}
+
+/// What there is on a network instead of moments of its weights.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Network {
+    /// Units of every layer, from the inputs to the output.
+    pub layers: Vec<usize>,
+    /// Of the hidden units.
+    pub activation: String,
+    /// How many there are.
+    pub weights: usize,
+    /// What it predicts.
+    pub target: String,
+    /// 1/√γ in the target's own units.
+    pub noise_sd: Spread,
+    /// 1/√λ.
+    pub weight_sd: Spread,
+    /// Rows that it was fitted to.
+    pub training_rows: usize,
+    /// Rows that it has not seen.
+    pub held_back_rows: usize,
+    /// How these were chosen.
+    pub held_back: String,
+    /// Which particles or samples predict.
+    pub predicted_with: String,
+    /// Scores on the rows held back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<Scores>,
+}
+
+/// Over particles or samples.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Spread {
+    /// Mean.
+    #[serde(deserialize_with = "number")]
+    pub mean: f64,
+    /// Standard deviation.
+    #[serde(deserialize_with = "number")]
+    pub sd: f64,
+}
+
+/// Scores on test rows, in the target's own units unless they say otherwise.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Scores {
+    /// How many rows.
+    pub rows: usize,
+    /// Mean over rows of the log of the particles' mean density.
+    #[serde(deserialize_with = "number")]
+    pub log_likelihood: f64,
+    /// Root of `mse`.
+    #[serde(deserialize_with = "number")]
+    pub rmse: f64,
+    /// Mean squared error of the predictive mean.
+    #[serde(deserialize_with = "number")]
+    pub mse: f64,
+    /// In units of the training targets' standard deviation.
+    #[serde(deserialize_with = "number")]
+    pub standardised_mse: f64,
+    /// Continuous ranked probability score, mean over rows.
+    #[serde(deserialize_with = "number")]
+    pub crps: f64,
+    /// Share of rows inside the central 50 % interval.
+    #[serde(deserialize_with = "number")]
+    pub coverage_50: f64,
+    /// Share of rows inside the central 90 % interval.
+    #[serde(deserialize_with = "number")]
+    pub coverage_90: f64,
+    /// Share of rows inside the central 95 % interval.
+    #[serde(deserialize_with = "number")]
+    pub coverage_95: f64,
+    /// Rows by tenths of the predictive distribution function at their target: flat when calibrated.
+    pub pit: Vec<usize>,
+}
