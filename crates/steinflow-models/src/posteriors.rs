@@ -140,7 +140,7 @@ pub fn all() -> &'static [PosteriorInfo] {
         apart(
             "gp-latent-poisson",
             "counts along a road: Poisson with a latent Gaussian process",
-            differentiated::<processes::LatentPoisson>,
+            by_hand::<processes::LatentPoisson>,
         ),
         open(
             "gp-regression",

@@ -133,39 +133,6 @@ pub(super) fn log_normal_cdf<D: Number>(x: D) -> D {
     (x - at) * slope + value
 }
 
-/// The lower factor L of a symmetric positive definite matrix, in place and row by row.
-pub(super) fn cholesky<D: Number>(matrix: &mut [D], size: usize) {
-    for i in 0..size {
-        for j in 0..=i {
-            let mut rest = matrix[i * size + j];
-            for k in 0..j {
-                rest -= matrix[i * size + k] * matrix[j * size + k];
-            }
-            matrix[i * size + j] = if i == j { rest.sqrt() } else { rest / matrix[j * size + j] };
-        }
-    }
-}
-
-/// The lower factor of a squared-exponential covariance over `places`, with `nugget` on the diagonal.
-pub(super) fn process_factor<D: Number>(
-    places: &[f64],
-    log_length: D,
-    log_sd: D,
-    nugget: D,
-) -> Vec<D> {
-    let size = places.len();
-    let (rate, variance) = ((log_length * -2.0).exp() * -0.5, (log_sd * 2.0).exp());
-    let mut factor = vec![D::zero(); size * size];
-    for i in 0..size {
-        for j in 0..i {
-            factor[i * size + j] = variance * (rate * (places[i] - places[j]).powi(2)).exp();
-        }
-        factor[i * size + i] = variance + nugget;
-    }
-    cholesky(&mut factor, size);
-    factor
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,11 @@
 //! Densities that are sums or functions: mixtures and Gaussian processes.
 
 use super::densities::{
-    Number, gamma, half_normal, log_add, normal, poisson, prior, priors, process_factor,
-    sigmoid_jacobian, softplus, square,
+    Number, gamma, half_normal, log_add, normal, poisson, prior, priors, sigmoid_jacobian,
+    softplus, square,
 };
 use super::simulation::{Draws, rows};
-use super::{Experiment, Generic, names, numbered};
+use super::{ByHand, Experiment, Generic, names, numbered};
 
 /// Minutes until the next eruption, simulated after Old Faithful's two kinds.
 pub(super) struct Faithful(Vec<f64>);
@@ -60,20 +60,26 @@ impl Experiment for Ozone {
 }
 
 impl Generic for Ozone {
+    /// N(mean, LLᵀ), where LLᵀ has a squared-exponential curve and noise: w = L⁻¹(y − mean).
     fn log_density<D: Number>(&self, theta: &[D]) -> D {
+        let (rate, variance) = ((theta[1] * -2.0).exp() * -0.5, (theta[2] * 2.0).exp());
         let noise = (theta[3] * 2.0).exp();
-        let factor = process_factor(&self.hours, theta[1], theta[2], noise);
-        let size = self.ozone.len();
         let mut sum = prior(theta[0], 0.0, 100.0) + gamma(theta[1], 4.0, 1.0);
         sum += half_normal(theta[2], 50.0) + half_normal(theta[3], 10.0);
-        // N(mean, LLᵀ): w = L⁻¹(y − mean).
-        let mut white: Vec<D> = Vec::with_capacity(size);
-        for (row, &ozone) in factor.chunks_exact(size).zip(&self.ozone) {
-            let known: D = row.iter().zip(&white).map(|(&l, &w)| l * w).sum();
-            let diagonal = row[white.len()];
-            let next = (-theta[0] - known + ozone) / diagonal;
+        let (mut factor, mut white): (Vec<Vec<D>>, Vec<D>) = (Vec::new(), Vec::new());
+        let dot = |a: &[D], b: &[D]| a.iter().zip(b).map(|(&x, &y)| x * y).sum::<D>();
+        for (i, &hour) in self.hours.iter().enumerate() {
+            let mut row: Vec<D> = Vec::with_capacity(i + 1);
+            for (before, &other) in factor.iter().zip(&self.hours) {
+                let covariance = variance * (rate * (hour - other).powi(2)).exp();
+                row.push((covariance - dot(&row, before)) / before[row.len()]);
+            }
+            let diagonal = (variance + noise - dot(&row, &row)).sqrt();
+            let next = (-theta[0] - dot(&row, &white) + self.ozone[i]) / diagonal;
             sum -= square(next) * 0.5 + diagonal.ln();
             white.push(next);
+            row.push(diagonal);
+            factor.push(row);
         }
         sum
     }
@@ -99,18 +105,62 @@ impl Experiment for LatentPoisson {
     }
 }
 
-impl Generic for LatentPoisson {
-    fn log_density<D: Number>(&self, theta: &[D]) -> D {
-        let z = &theta[3..];
-        let factor = process_factor(&self.places, theta[1], theta[2], D::from(1e-4));
-        let mut sum = prior(theta[0], 0.0, 3.0) + priors(z, 1.0);
-        // A length from a tenth to all of the road: the prior of its logarithm is N(3.5, 0.6²).
-        sum += prior(theta[1], 3.5, 0.6) + half_normal(theta[2], 2.0);
-        for ((i, row), &accidents) in factor.chunks_exact(z.len()).enumerate().zip(&self.accidents)
-        {
-            let latent: D = row[..=i].iter().zip(z).map(|(&l, &z)| l * z).sum();
-            sum += poisson(accidents, theta[0] + latent);
+impl ByHand for LatentPoisson {
+    /// f = mean + s L z, with LLᵀ the correlations at a length whose logarithm is N(3.5, 0.6²): a tenth
+    /// to all of the road.
+    fn log_density_and_score(&self, theta: &[f64], score: &mut [f64]) -> f64 {
+        let (mean, log_length, sd, z) = (theta[0], theta[1], theta[2].exp(), &theta[3..]);
+        let mut sum = prior(mean, 0.0, 3.0) + priors(z, 1.0);
+        sum += prior(log_length, 3.5, 0.6) + half_normal(theta[2], 2.0);
+        score[0] = -mean / 9.0;
+        score[1] = -(log_length - 3.5) / (0.6 * 0.6);
+        score[2] = 1.0 - (sd / 2.0).powi(2);
+        score[3..].iter_mut().zip(z).for_each(|(score, z)| *score = -z);
+        let (factor, slope) = self.factor(log_length);
+        let rows = factor.chunks_exact(z.len()).zip(slope.chunks_exact(z.len()));
+        for ((row, slopes), &accidents) in rows.zip(&self.accidents) {
+            let dot = |row: &[f64]| row.iter().zip(z).map(|(l, z)| l * z).sum::<f64>();
+            let deviation = sd * dot(row);
+            sum += poisson(accidents, mean + deviation);
+            let pull = accidents - (mean + deviation).exp();
+            score[0] += pull;
+            score[1] += pull * sd * dot(slopes);
+            score[2] += pull * deviation;
+            score[3..].iter_mut().zip(row).for_each(|(score, l)| *score += pull * sd * l);
         }
         sum
+    }
+}
+
+impl LatentPoisson {
+    /// The lower factor of the correlations, and its derivative with respect to the log length.
+    fn factor(&self, log_length: f64) -> (Vec<f64>, Vec<f64>) {
+        /// Every place has a little of its own, which keeps the matrix from being singular.
+        const NUGGET: f64 = 1e-4;
+        let size = self.places.len();
+        let (mut factor, mut slope) = (vec![0.0; size * size], vec![0.0; size * size]);
+        for i in 0..size {
+            for j in 0..=i {
+                let distance = (self.places[i] - self.places[j]) * (-log_length).exp();
+                let correlation = (-0.5 * distance * distance).exp();
+                let nugget = if i == j { NUGGET } else { 0.0 };
+                let (mut rest, mut by_length) =
+                    (correlation + nugget, correlation * distance * distance);
+                for k in 0..j {
+                    let (a, b) = (i * size + k, j * size + k);
+                    rest -= factor[a] * factor[b];
+                    by_length -= slope[a] * factor[b] + factor[a] * slope[b];
+                }
+                let (at, diagonal) = (i * size + j, j * size + j);
+                if i == j {
+                    factor[at] = rest.sqrt();
+                    slope[at] = by_length / (2.0 * factor[at]);
+                } else {
+                    factor[at] = rest / factor[diagonal];
+                    slope[at] = (by_length - factor[at] * slope[diagonal]) / factor[diagonal];
+                }
+            }
+        }
+        (factor, slope)
     }
 }
