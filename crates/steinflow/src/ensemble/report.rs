@@ -39,9 +39,13 @@ impl fmt::Display for Reason {
             ),
             Self::DoesNotMix(rhat) => write!(
                 out,
-                "does not mix (R̂ {rhat:.2}): several modes, or too few steps; the weights between modes \
-                 come from the start"
+                "does not mix (R̂ {}): several modes, or too few steps; the weights between modes \
+                 come from the start",
+                if *rhat < 100.0 { format!("{rhat:.2}") } else { format!("{rhat:.0e}") }
             ),
+            Self::Drifts(drift) if drift.is_infinite() => {
+                write!(out, "too few draws to tell whether means drift")
+            }
             Self::Drifts(drift) => {
                 write!(out, "drifts: means still move by {drift:.0} standard errors")
             }
@@ -119,13 +123,14 @@ impl Ensemble {
         if hard > TOO_HARD {
             reasons.push(Reason::Stiff(hard));
         }
-        if rhat >= UNMIXED {
+        if rhat >= UNMIXED && drift.is_finite() {
             reasons.push(Reason::DoesNotMix(rhat));
         }
         if drift >= DRIFT {
             reasons.push(Reason::Drifts(drift));
         }
-        if sd_error >= UNKNOWN {
+        // Of particles that do not mix, this says nothing new.
+        if sd_error >= UNKNOWN && rhat < UNMIXED {
             reasons.push(Reason::HeavyTails(sd_error));
         }
         if !(effective >= wanted) {

@@ -93,13 +93,16 @@ impl Ensemble {
         let fluctuation = (self.dim as f64 / 2.0).sqrt();
         let slack = 10.0 + 6.0 * fluctuation;
         let event = self.dice.throw();
-        self.weeded += weed(&mut self.cloud, &mut self.steps, &masses, 0.95, |_| slack, event);
+        let lost = weed(&mut self.cloud, &mut self.steps, &masses, 0.95, |_| slack, event);
+        self.weeded += lost;
         let level = median(self.track.log_density_since(MOVES / 2).to_vec());
         let rose = level - self.walk.level;
         self.walk.blocks += 1;
         self.walk.level = level;
         self.track.clear();
-        let settled = self.walk.blocks >= FEWEST_BLOCKS && rose < 1.0 + fluctuation;
+        // Where many were replaced, the median of the block is not that of those who are left.
+        let few = lost * 10 <= self.count;
+        let settled = self.walk.blocks >= FEWEST_BLOCKS && few && rose < 1.0 + fluctuation;
         if settled || self.walk.blocks >= MOST_BLOCKS {
             self.begin_learning();
         }
