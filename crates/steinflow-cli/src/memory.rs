@@ -54,7 +54,7 @@ fn estimate<T: Real>(config: &Config, dim: usize) -> u64 {
         FieldKind::Product | FieldKind::SposExact => square.saturating_mul(3),
         FieldKind::Lawgd => {
             let cells = parameters.cells.unwrap_or(if dim > 1 { 64 } else { 1000 });
-            Lawgd::memory(cells, dim as usize).saturating_mul(2)
+            Lawgd::bytes(cells, dim as usize).saturating_mul(2)
         }
         field => field.solve_memory(parameters, config.particles),
     };

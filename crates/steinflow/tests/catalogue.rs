@@ -4,7 +4,7 @@ mod common;
 
 use std::ops::ControlFlow;
 
-use common::{dynamics, gaussian, golden, matrix, number, relative_error, tri_crescent};
+use common::{gaussian, golden, matrix, number, relative_error, tri_crescent};
 use steinflow::dynamics::{Langevin, Riemannian, Sghmc};
 use steinflow::field::{Draw, Estimator, Field, LogRatio, ProductSpace, Stein};
 use steinflow::integrator::{Euler, Integrator, StepSize, SymmetricSplitting};
@@ -68,7 +68,6 @@ fn naive_estimate(states: &Matrix<f64>, estimator: Estimator) -> Matrix<f64> {
 
 #[test]
 fn log_ratio_fields_equal_their_naive_twins() {
-    let golden = golden();
     let memory_limit = u64::MAX;
     let estimators = [
         Estimator::Blob,
@@ -76,7 +75,7 @@ fn log_ratio_fields_equal_their_naive_twins() {
         Estimator::SteinGradient { regulariser: 0.0, memory_limit },
         Estimator::SteinGradient { regulariser: 0.05, memory_limit },
     ];
-    for name in ["svgd", "rsvgd", "sghmc", "sgrhmc", "sgnht", "third"] {
+    for (name, dynamics) in common::catalogue() {
         for estimator in estimators {
             for starred in [false, true] {
                 let field = if starred {
@@ -84,9 +83,8 @@ fn log_ratio_fields_equal_their_naive_twins() {
                 } else {
                     LogRatio::new(kernel(), estimator)
                 };
-                let (dynamics, _) = dynamics::<f64>(&golden, name);
                 let theta = random_states(12, 2, 3);
-                let mut system = System::new(tri_crescent(), dynamics, field, &theta, 7).unwrap();
+                let mut system = System::new(tri_crescent(), &dynamics, field, &theta, 7).unwrap();
                 let structure = system.structure().clone();
                 let blocks: Vec<usize> = (0..structure.blocks()).collect();
                 let velocity = system.velocity(&blocks).unwrap();

@@ -2,11 +2,14 @@
 
 mod common;
 
-use common::{dynamics, golden, matrix, number, numbers, relative_error, state, target};
+use common::{
+    dynamics, golden, golden_name, matrix, number, numbers, relative_error, state, target,
+};
 use serde_json::Value;
 use steinflow::field::{Diffusion, Estimator, Field, LogRatio, Stein};
 use steinflow::integrator::{Euler, Integrator, SymmetricSplitting};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
+use steinflow::method::DynamicsKind;
 use steinflow::testing::dense_matrices;
 use steinflow::{Matrix, Real, System};
 
@@ -42,7 +45,7 @@ fn system<T: Real>(
     let case = &golden[name];
     let theta = matrix(&case["theta"]).cast();
     let mut system = System::new(target::<T>(golden, name), dynamics, field, &theta, 0).unwrap();
-    system.set_state(state(case, blocks).cast()).unwrap();
+    system.set_state(state(case, &blocks).cast()).unwrap();
     system
 }
 
@@ -142,6 +145,17 @@ fn three_steps_of_every_integrator() {
         }
     }
     assert_eq!(checked, 132);
+}
+
+#[test]
+fn every_dynamics_of_the_catalogue_has_reference_vectors() {
+    let golden = golden();
+    for name in TARGETS {
+        let known = golden[name]["drift"].as_object().unwrap();
+        for &kind in DynamicsKind::ALL {
+            assert!(known.contains_key(golden_name(kind)), "{name} {}", kind.name());
+        }
+    }
 }
 
 #[test]

@@ -17,19 +17,16 @@ use steinflow::testing::{
 use steinflow::{LogDensity, Matrix, System};
 
 /// The dynamics of the catalogue, and others that use every shape of block.
-fn all_dynamics() -> Vec<(&'static str, Box<dyn Dynamics<f64>>)> {
-    let golden = golden();
-    let mut all: Vec<(&'static str, Box<dyn Dynamics<f64>>)> =
-        ["svgd", "rsvgd", "rsvgd_logdensity", "sghmc", "sgrhmc", "sgnht", "third"]
-            .into_iter()
-            .map(|name| (name, dynamics::<f64>(&golden, name).0))
-            .collect();
-    all.push(("diagonal metric", Box::new(Sgrhmc { metric: Wavy, variance: 1.3 })));
-    all.push(("diagonal Langevin", Box::new(Riemannian { metric: Wavy })));
-    all.push(("full metric", Box::new(Sgrhmc { metric: Tilted, variance: 0.8 })));
-    all.push(("full Langevin", Box::new(Riemannian { metric: Tilted })));
-    all.push(("constant full", Box::new(Swirl)));
-    all
+fn under_test() -> Vec<(String, Box<dyn Dynamics<f64>>)> {
+    let others: [(&str, Box<dyn Dynamics<f64>>); 5] = [
+        ("diagonal metric", Box::new(Sgrhmc { metric: Wavy, variance: 1.3 })),
+        ("diagonal Langevin", Box::new(Riemannian { metric: Wavy })),
+        ("full metric", Box::new(Sgrhmc { metric: Tilted, variance: 0.8 })),
+        ("full Langevin", Box::new(Riemannian { metric: Tilted })),
+        ("constant full", Box::new(Swirl)),
+    ];
+    let others = others.into_iter().map(|(name, dynamics)| (name.to_owned(), dynamics));
+    common::catalogue().into_iter().chain(others).collect()
 }
 
 /// gᵢ = 1.5 + sin(θᵢ + Σθ/2).
@@ -104,12 +101,12 @@ fn scores_and_local_laws() {
     let states = |blocks: usize| random_states(7, 2 * blocks, 11);
     check_score(&tri_crescent::<f64>(), states(1).as_ref()).unwrap();
     check_score(&correlated_gaussian(), states(1).as_ref()).unwrap();
-    for (name, dynamics) in all_dynamics() {
+    for (name, dynamics) in under_test() {
         let states = states(dynamics.structure(2).blocks());
         for target in [&tri_crescent::<f64>() as &dyn LogDensity<f64>, &correlated_gaussian()] {
-            check_divergence(&target, &dynamics, states.as_ref()).expect(name);
-            check_structure(&target, &dynamics, states.as_ref()).expect(name);
-            check_diffusion(&target, &dynamics, states.as_ref()).expect(name);
+            check_divergence(&target, &dynamics, states.as_ref()).expect(&name);
+            check_structure(&target, &dynamics, states.as_ref()).expect(&name);
+            check_diffusion(&target, &dynamics, states.as_ref()).expect(&name);
         }
     }
 }
@@ -129,7 +126,7 @@ impl<D: Dynamics<f64>> Dynamics<f64> for WithoutDivergence<D> {
 fn stein_identity_holds_and_breaks_without_the_divergence() {
     let (target, theta) = (tri_crescent::<f64>(), common::exact_tri_crescent(100_000, 5));
     let places = [[0.4, 0.3, -0.5, 0.2, 0.6, 0.9], [2.0, 0.8, 0.0, 0.1, 0.8, 1.1]];
-    for (name, dynamics) in all_dynamics() {
+    for (name, dynamics) in under_test() {
         for z in &places {
             let z = &z[..2 * dynamics.structure(2).blocks()];
             let found = check_stein_identity(&target, &dynamics, &theta, z, 2.0, 4.0);
@@ -239,7 +236,7 @@ fn svgd_written_out(theta: &Matrix<f64>, h: f64) -> Matrix<f64> {
 #[test]
 fn one_particle_follows_the_drift() {
     let theta = Matrix::from_fn(1, 2, |_, j| 0.3 + j as f64);
-    for (name, dynamics) in all_dynamics() {
+    for (name, dynamics) in under_test() {
         let blocks: Vec<usize> = (0..dynamics.structure(2).blocks()).collect();
         let mut system = System::new(tri_crescent(), dynamics, Diffusion, &theta, 0).unwrap();
         let drift = system.velocity(&blocks).unwrap();
@@ -327,18 +324,51 @@ fn identical_particles_get_a_finite_velocity() {
     assert!((system.bandwidths()[0] - mean_square).abs() < 1e-12);
 }
 
+#[test]
+fn many_coordinates_equal_the_dense_double_loop_on_any_number_of_threads() {
+    // Enough particles and coordinates for all that is shared out to be, and for half of a symmetric
+    // kernel matrix to be computed.
+    let (count, dim) = (280, 60);
+    let precision = Matrix::from_fn(dim, dim, |i, j| f64::from(u8::from(i == j)));
+    let target = gaussian(vec![0.1; dim], precision);
+    let theta = random_states(count, dim, 9);
+    for (name, dynamics) in common::catalogue() {
+        for radial in [Radial::SquaredExponential, Radial::InverseMultiquadric] {
+            let h = 2.0 * dim as f64;
+            let kernel = Kernel { radial, bandwidth: Bandwidth::fixed(h), ..Kernel::default() };
+            let blocks: Vec<usize> = (0..dynamics.structure(dim).blocks()).collect();
+            let on = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let field = Stein::new(kernel.clone());
+                let mut system = System::new(&target, &dynamics, field, &theta, 4).unwrap();
+                let velocity = pool.install(|| system.velocity(&blocks).unwrap());
+                (system, velocity)
+            };
+            let (mut system, velocity) = on(1);
+            assert_eq!(velocity.as_slice(), on(5).1.as_slice(), "{name} {radial:?}");
+            let structure = system.structure().clone();
+            let at = system.evaluated().unwrap();
+            let seen = vec![Some(h); blocks.len()];
+            let expected = dense_velocity(&structure, &at, &kernel, &seen, false);
+            let error = common::relative_error(&velocity, &expected);
+            assert!(error < 1e-12, "{name} {radial:?}: {error:e}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
     fn structured_velocity_equals_the_dense_double_loop(
         seed in 0u64..1_000_000,
-        which in 0usize..12,
+        which in any::<prop::sample::Index>(),
         imq in any::<bool>(),
         view in 0usize..3,
         starred in any::<bool>(),
         count in 2usize..40,
     ) {
-        let (name, dynamics) = all_dynamics().swap_remove(which);
+        let mut all = under_test();
+        let (name, dynamics) = all.swap_remove(which.index(all.len()));
         let blocks = dynamics.structure(2).blocks();
         let view = [View::Joint, View::Product, View::Theta][view];
         let h = [1.1, 0.7, 1.9];

@@ -1,6 +1,6 @@
 //! Everything that is known about the particles at one instant: what a field works from.
 
-use super::operator::Entry;
+use super::operator::{Base, Entry};
 use super::{Auxiliary, Operator, Terms};
 use crate::engine::Scratch;
 use crate::{MatRef, Matrix, Real};
@@ -76,8 +76,7 @@ impl<T: Real> Evaluated<'_, T> {
     /// Writes (A + C)∇log π(zᵢ) + ∇·C of the blocks in `moving`: the drift without ∇·A.
     pub(crate) fn write_flow(&self, i: usize, moving: &[usize], out: &mut [T]) {
         let curl = self.divergences.map(|(_, curl)| curl.row(i));
-        self.start_from(curl, moving, out);
-        self.add_product(i, moving, None, out);
+        self.write_product(i, moving, curl, None, out);
     }
 
     /// Writes M applied to what repels, negated, and with it f(zᵢ) where it `drifts`:
@@ -90,49 +89,46 @@ impl<T: Real> Evaluated<'_, T> {
         repulsion: Option<Repulsion<'_, T>>,
         out: &mut [T],
     ) {
-        let divergence = self.divergences.map(|(divergence, _)| divergence.row(i));
-        self.start_from(divergence.filter(|_| drifts), moving, out);
         match repulsion {
-            Some(repulsion) if !drifts => self.add_repulsion(i, moving, repulsion, out),
-            _ => self.add_product(i, moving, repulsion, out),
-        }
-    }
-
-    fn start_from(&self, row: Option<&[T]>, moving: &[usize], out: &mut [T]) {
-        let dim = self.operator.dim();
-        for (&block, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
-            match row {
-                Some(row) => out.copy_from_slice(&row[block * dim..(block + 1) * dim]),
-                None => out.fill(T::zero()),
+            Some(repulsion) if !drifts => self.write_repulsion(i, moving, repulsion, out),
+            _ => {
+                let divergence = self.divergences.map(|(divergence, _)| divergence.row(i));
+                self.write_product(i, moving, divergence, repulsion, out);
             }
         }
     }
 
-    /// Adds −M(rate · xᵢ).
-    fn add_repulsion(&self, i: usize, moving: &[usize], from: Repulsion<'_, T>, out: &mut [T]) {
+    /// Writes −M(rate · xᵢ).
+    fn write_repulsion(&self, i: usize, moving: &[usize], from: Repulsion<'_, T>, out: &mut [T]) {
         let dim = self.operator.dim();
         for (&row, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
+            out.fill(T::zero());
             for entry in self.operator.entries_of(row) {
-                let rate = from.rate(entry);
-                if rate != T::zero() {
-                    let x = &from.points.row(i)[entry.column() * dim..][..dim];
-                    entry.add(self.coefficients.row(i), x.iter().map(|&x| -(rate * x)), out);
-                }
+                let (rate, x) = (from.rate(entry), &from.points.row(i)[entry.column() * dim..]);
+                let u = x[..dim].iter().map(|&x| -(rate * x));
+                entry.write(self.coefficients.row(i), u, Base::Own, out);
             }
         }
     }
 
-    /// Adds M(∇log π(zᵢ) − rate · xᵢ). The gradient is not stored: it is made where M reads it.
-    fn add_product(
+    /// Writes base + M(∇log π(zᵢ) − rate · xᵢ). The gradient is not stored: it is made where M reads it.
+    fn write_product(
         &self,
         i: usize,
         moving: &[usize],
+        base: Option<&[T]>,
         repulsion: Option<Repulsion<'_, T>>,
         out: &mut [T],
     ) {
         let (dim, c) = (self.operator.dim(), self.coefficients.row(i));
         for (&row, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
-            for entry in self.operator.entries_of(row) {
+            let base = base.map(|base| &base[row * dim..(row + 1) * dim]);
+            let mut base = base.map_or(Base::Nothing, Base::These);
+            let entries = self.operator.entries_of(row);
+            if entries.is_empty() {
+                out.fill(T::zero());
+            }
+            for entry in entries {
                 let columns = entry.column() * dim..(entry.column() + 1) * dim;
                 let rate = repulsion.map_or(T::zero(), |repulsion| repulsion.rate(entry));
                 // Where nothing repels, any finite x will do: the rate is 0.
@@ -142,18 +138,20 @@ impl<T: Real> Evaluated<'_, T> {
                 match (law, self.scale) {
                     (Some(law), _) => {
                         let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));
-                        let pairs = z.iter().zip(x);
-                        entry.add(c, pairs.map(|(&z, &x)| (mean - z) * precision - rate * x), out);
+                        let u = z.iter().zip(x).map(|(&z, &x)| (mean - z) * precision - rate * x);
+                        entry.write(c, u, base, out);
                     }
                     (None, Some(scale)) => {
-                        let triples = self.score.row(i).iter().zip(scale).zip(x);
-                        entry.add(c, triples.map(|((&g, &s), &x)| g * s - rate * x), out);
+                        let scores = self.score.row(i).iter().zip(scale);
+                        let u = scores.zip(x).map(|((&g, &s), &x)| g * s - rate * x);
+                        entry.write(c, u, base, out);
                     }
                     (None, None) => {
-                        let pairs = self.score.row(i).iter().zip(x);
-                        entry.add(c, pairs.map(|(&g, &x)| g - rate * x), out);
+                        let u = self.score.row(i).iter().zip(x).map(|(&g, &x)| g - rate * x);
+                        entry.write(c, u, base, out);
                     }
                 }
+                base = Base::Own;
             }
         }
     }

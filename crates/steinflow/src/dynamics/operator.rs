@@ -155,7 +155,7 @@ impl<T: Real> Operator<T> {
                         unit[k] = T::one();
                         image.fill(T::zero());
                         for entry in &here {
-                            entry.add(coefficients, unit.iter().copied(), &mut image);
+                            entry.write(coefficients, unit.iter().copied(), Base::Own, &mut image);
                         }
                         unit[k] = T::zero();
                         out.extend_from_slice(&image);
@@ -165,7 +165,7 @@ impl<T: Real> Operator<T> {
                     unit.fill(T::one());
                     image.fill(T::zero());
                     for entry in &here {
-                        entry.add(coefficients, unit.iter().copied(), &mut image);
+                        entry.write(coefficients, unit.iter().copied(), Base::Own, &mut image);
                     }
                     unit.fill(T::zero());
                     out.extend_from_slice(&image);
@@ -192,7 +192,7 @@ impl<T: Real> Operator<T> {
         for (&row, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
             for entry in self.entries_of(row).iter().filter(|entry| entry.is_in(terms)) {
                 let u = &input[entry.column * dim..(entry.column + 1) * dim];
-                entry.write(coefficients, scale, u.iter().copied(), None, T::one(), out);
+                entry.write_scaled((coefficients, scale), u.iter().copied(), Base::Own, None, out);
             }
         }
     }
@@ -209,22 +209,24 @@ impl<T: Real> Operator<T> {
         (coefficients, from): (&[T], Option<&[T]>),
         (x, rates): (&[T], &[T]),
         (moving, terms): (&[usize], Terms),
-        share: T,
+        share: Option<T>,
         out: &mut [T],
     ) {
         let dim = self.dim;
         for (slot, (&row, out)) in moving.iter().zip(out.chunks_exact_mut(dim)).enumerate() {
-            let mut from = from.map(|from| &from[slot * dim..(slot + 1) * dim]);
+            let from = from.map(|from| &from[slot * dim..(slot + 1) * dim]);
+            let mut base = from.map_or(Base::Own, Base::These);
             let acts = |entry: &&Entry<T>| entry.is_in(terms) && rates[entry.column] != T::zero();
             let mut entries = self.rows[row].iter().filter(acts).peekable();
             if entries.peek().is_none() {
-                write(std::iter::repeat(T::zero()), from, share, out);
+                write(base, std::iter::repeat(T::zero()), share, out);
             }
             while let Some(entry) = entries.next() {
                 let (x, rate) = (&x[entry.column * dim..][..dim], rates[entry.column]);
-                let share = if entries.peek().is_none() { share } else { T::one() };
+                let share = share.filter(|_| entries.peek().is_none());
                 let u = x.iter().map(|&x| rate * x);
-                entry.write(coefficients, T::one(), u, from.take(), share, out);
+                entry.write_scaled((coefficients, T::one()), u, base, share, out);
+                base = Base::Own;
             }
         }
     }
@@ -359,19 +361,38 @@ fn add_skew_product<T: Real>(out: &mut [T], matrix: &[T], u: &[T], scale: T) {
     }
 }
 
-/// out = share · (from + terms), `from` being `out` itself where there is none.
-fn write<T: Real>(terms: impl Iterator<Item = T>, from: Option<&[T]>, share: T, out: &mut [T]) {
+/// What is added to.
+#[derive(Clone, Copy)]
+pub(crate) enum Base<'a, T> {
+    Nothing,
+    /// What is there already.
+    Own,
+    These(&'a [T]),
+}
+
+/// out = base + terms, times `share` where there is one.
+fn write<T: Real>(
+    base: Base<'_, T>,
+    terms: impl Iterator<Item = T>,
+    share: Option<T>,
+    out: &mut [T],
+) {
     vectorised(
         #[inline(always)]
-        || match from {
-            Some(from) => {
-                for ((out, &from), term) in out.iter_mut().zip(from).zip(terms) {
-                    *out = share * (from + term);
+        || {
+            let numbers = out.iter_mut().zip(terms);
+            match (base, share) {
+                (Base::Nothing, None) => numbers.for_each(|(out, term)| *out = term),
+                (Base::Nothing, Some(share)) => numbers.for_each(|(out, term)| *out = share * term),
+                (Base::Own, None) => numbers.for_each(|(out, term)| *out += term),
+                (Base::Own, Some(share)) => {
+                    numbers.for_each(|(out, term)| *out = share * (*out + term));
                 }
-            }
-            None => {
-                for (out, term) in out.iter_mut().zip(terms) {
-                    *out = share * (*out + term);
+                (Base::These(from), None) => {
+                    numbers.zip(from).for_each(|((out, term), &from)| *out = from + term);
+                }
+                (Base::These(from), Some(share)) => {
+                    numbers.zip(from).for_each(|((out, term), &from)| *out = share * (from + term));
                 }
             }
         },
@@ -396,74 +417,66 @@ impl<T: Real> Entry<T> {
         !matches!(self.values, Values::Scalar(_) | Values::Diagonal(_) | Values::Full(_))
     }
 
-    /// Adds B(c) u.
-    pub(crate) fn add(&self, coefficients: &[T], u: impl Iterator<Item = T>, out: &mut [T]) {
-        self.write(coefficients, T::one(), u, None, T::one(), out);
-    }
-
-    /// Writes share · (from + scale · B(c) u), `from` being `out` itself where there is none.
-    fn write(
+    /// Writes base + B(c) u.
+    pub(crate) fn write(
         &self,
         coefficients: &[T],
-        scale: T,
         u: impl Iterator<Item = T>,
-        from: Option<&[T]>,
-        share: T,
+        base: Base<'_, T>,
+        out: &mut [T],
+    ) {
+        self.write_scaled((coefficients, T::one()), u, base, None, out);
+    }
+
+    /// Writes share · (base + scale · B(c) u), without a share for 1.
+    fn write_scaled(
+        &self,
+        (coefficients, scale): (&[T], T),
+        u: impl Iterator<Item = T>,
+        base: Base<'_, T>,
+        share: Option<T>,
         out: &mut [T],
     ) {
         let dim = out.len();
+        let scale = match self.orientation {
+            Orientation::NegatedTranspose => -scale,
+            Orientation::Straight | Orientation::Skew => scale,
+        };
         // Constant blocks are carried by the leading 1 of the coefficient row.
         let constant = scale * coefficients[0];
-        let sign = match self.orientation {
-            Orientation::NegatedTranspose => -T::one(),
-            Orientation::Straight | Orientation::Skew => T::one(),
-        };
-        let (scale, signed) = (sign * scale, sign * constant);
         match &self.values {
             Values::Scalar(a) => {
-                let a = signed * *a;
-                write(u.map(|u| a * u), from, share, out);
+                let a = constant * *a;
+                write(base, u.map(|u| a * u), share, out);
             }
             Values::Diagonal(a) => {
-                write(a.iter().zip(u).map(|(&a, u)| signed * a * u), from, share, out);
+                write(base, a.iter().zip(u).map(|(&a, u)| constant * a * u), share, out);
             }
             Values::ScalarCoefficient(k) => {
                 let a = scale * coefficients[*k];
-                write(u.map(|u| a * u), from, share, out);
+                write(base, u.map(|u| a * u), share, out);
             }
             Values::DiagonalCoefficients(k) => {
                 let a = &coefficients[*k..k + dim];
-                write(a.iter().zip(u).map(|(&a, u)| scale * a * u), from, share, out);
+                write(base, a.iter().zip(u).map(|(&a, u)| scale * a * u), share, out);
             }
-            Values::Full(a) => self.write_full(a, signed, u, from, share, out),
+            Values::Full(a) => write(base, self.product(a, constant, u), share, out),
             Values::FullCoefficients(k) => {
                 let a = &coefficients[*k..k + dim * dim];
-                self.write_full(a, scale, u, from, share, out);
+                write(base, self.product(a, scale, u), share, out);
             }
         }
     }
 
-    /// As [`Entry::write`] for a full matrix; `scale` carries the sign.
-    fn write_full(
-        &self,
-        matrix: &[T],
-        scale: T,
-        u: impl Iterator<Item = T>,
-        from: Option<&[T]>,
-        share: T,
-        out: &mut [T],
-    ) {
+    /// scale · B u for a full matrix; `scale` carries the sign.
+    fn product(&self, matrix: &[T], scale: T, u: impl Iterator<Item = T>) -> std::vec::IntoIter<T> {
         let u: Vec<T> = u.collect();
-        if let Some(from) = from {
-            out.copy_from_slice(from);
-        }
+        let mut out = vec![T::zero(); u.len()];
         match self.orientation {
-            Orientation::Straight => add_product(out, matrix, &u, scale),
-            Orientation::NegatedTranspose => add_transposed_product(out, matrix, &u, scale),
-            Orientation::Skew => add_skew_product(out, matrix, &u, scale),
+            Orientation::Straight => add_product(&mut out, matrix, &u, scale),
+            Orientation::NegatedTranspose => add_transposed_product(&mut out, matrix, &u, scale),
+            Orientation::Skew => add_skew_product(&mut out, matrix, &u, scale),
         }
-        for out in out {
-            *out *= share;
-        }
+        out.into_iter()
     }
 }

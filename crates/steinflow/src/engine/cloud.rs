@@ -236,9 +236,7 @@ fn squares_by_products<T: Real>(
         let bands = bands.par_chunks_mut(ROWS_PER_TASK * count).enumerate();
         bands.with_max_len(1).for_each(products);
     }
-    // Keeps the relative error of a squared distance below about 1e-5 in f32 and 1e-11 in f64; few
-    // pairs of a cloud around its centre are that close.
-    let close = T::of(if T::NAME == "f32" { 1e-2 } else { 1e-5 });
+    let close = T::CLOSE;
     let coordinates = |i: usize| &points.row(i)[columns.clone()];
     let norms: Vec<T> = (0..count).map(|i| squares.row(i)[i]).collect();
     for (i, &norm) in norms.iter().enumerate() {

@@ -9,10 +9,10 @@ use super::rows_per_task;
 use super::simd::{squared_distances, squared_norm, squares_from_products};
 use crate::{MatRef, Real};
 
-/// Columns of a tile: with 32 rows, a tile of f64 fills 64 KB.
+/// Columns of a tile. With the rows of a band, 16 to 64, it stays in the second cache.
 pub(super) const STRIP: usize = 512;
-/// Up to this many coordinates, squared distances are summed directly, which is also the more
-/// accurate way; above, they come from a matrix product.
+/// Up to this many coordinates, the squared distances of a tile are summed directly, which is also the
+/// more accurate way; above, they come from a matrix product.
 pub(super) const DIRECT_COORDINATES: usize = 16;
 
 /// One factor φ(rate·|x − y|²) of a kernel: which coordinates it looks at, and how far.
@@ -141,9 +141,7 @@ impl<'a, T: Real> Distances<'a, T> {
                 let (stride, d) = (factor.points.cols(), factor.coordinates);
                 let (a, b) = (factor.from(first), factor.from(start));
                 T::product_of_strips(a, stride, b, stride, tile, m, n, d);
-                // Keeps the relative error of a squared distance below about 1e-5 in f32 and 1e-11
-                // in f64; few pairs of a cloud around its centre are that close.
-                let close = T::of(if T::NAME == "f32" { 1e-2 } else { 1e-5 });
+                let close = T::CLOSE;
                 let others = &squares[start..start + n];
                 for (i, tile) in tile.chunks_exact_mut(n).enumerate() {
                     let own = squares[first + i];

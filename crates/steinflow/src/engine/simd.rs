@@ -1,4 +1,4 @@
-//! The three inner loops of the kernel sums, compiled for whatever SIMD the machine has.
+//! The inner loops over pairs of particles, compiled for whatever SIMD the machine has.
 //!
 //! Plain loops inside a [`WithSimd`] body: the compiler vectorises them once per instruction set,
 //! and the choice is made at run time. All sums have a fixed order.

@@ -154,7 +154,7 @@ impl Lawgd {
 
     /// The bytes that a field of `cells` per side takes, about: most of them fill-in of the factor,
     /// measured at 256 and 512 cells in the plane and 100,000 on a line. Smoothing doubles them.
-    pub fn memory(cells: usize, dim: usize) -> u64 {
+    pub fn bytes(cells: usize, dim: usize) -> u64 {
         let cells = cells as u64;
         match dim {
             0 | 1 => cells.saturating_mul(500),
@@ -201,7 +201,7 @@ fn check_cells(cells: usize, dim: usize) -> Result<()> {
     if (FEWEST_CELLS..=most).contains(&cells) {
         return Ok(());
     }
-    let megabytes = |cells| Lawgd::memory(cells, dim).div_ceil(1 << 20);
+    let megabytes = |cells| Lawgd::bytes(cells, dim).div_ceil(1 << 20);
     Err(Error::setting(
         "cells per side of the window",
         cells,

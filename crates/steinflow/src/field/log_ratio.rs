@@ -40,7 +40,7 @@ pub enum Estimator {
 
 impl Estimator {
     /// What the N×N solve takes, in bytes; 0 where there is none.
-    pub fn memory(&self, particles: usize) -> u64 {
+    pub fn bytes(&self, particles: usize) -> u64 {
         match self {
             Self::Blob | Self::KernelDensity => 0,
             // K and its factor.
@@ -141,7 +141,7 @@ impl<T: Real> Field<T> for LogRatio {
                 let remedy = "it must be zero or positive, and finite";
                 return Err(Error::setting("regulariser", regulariser, remedy));
             }
-            let bytes = self.estimator.memory(particles);
+            let bytes = self.estimator.bytes(particles);
             if bytes > memory_limit {
                 return Err(Error::TooMuchMemory { particles, bytes, limit: memory_limit });
             }

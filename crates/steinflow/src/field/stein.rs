@@ -95,7 +95,7 @@ impl<T: Real> Field<T> for Stein {
             let x = points.row(i);
             for (place, (part, sums)) in parts.iter().zip(&sums).enumerate() {
                 let (force, c) = sums.row(i).split_at(moved);
-                let share = if place + 1 == parts.len() { share } else { T::one() };
+                let share = (place + 1 == parts.len()).then_some(share);
                 let from = if place == 0 {
                     Some(force)
                 } else {

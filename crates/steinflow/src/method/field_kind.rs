@@ -230,6 +230,6 @@ impl FieldKind {
         let memory_limit = parameters.solve_memory;
         let estimator =
             Estimator::SteinGradient { regulariser: parameters.regulariser, memory_limit };
-        if solves { estimator.memory(particles) } else { 0 }
+        if solves { estimator.bytes(particles) } else { 0 }
     }
 }

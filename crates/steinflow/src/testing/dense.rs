@@ -92,6 +92,14 @@ pub fn dense_velocity(
     let drift = at.drift();
     for j in 0..count {
         let (a, c) = dense_matrices(structure, &at.coefficients.row(j)[1..]);
+        // Column and value of what is not zero in a row of M.
+        let m = |row: usize| {
+            let curl = if starred { 0.0 } else { 1.0 };
+            let entry = move |(column, (a, c)): (usize, (&f64, &f64))| (column, a + curl * c);
+            let entries = a.row(row).iter().zip(c.row(row)).enumerate().map(entry);
+            entries.filter(|(_, x)| *x != 0.0).collect::<Vec<_>>()
+        };
+        let rows: Vec<Vec<(usize, f64)>> = (0..size).map(m).collect();
         for i in 0..count {
             let (k, gradient) = kernel_and_gradient(
                 kernel,
@@ -100,13 +108,9 @@ pub fn dense_velocity(
                 states.row(i),
                 states.row(j),
             );
-            for row in 0..size {
-                let mut v = k * drift.row(j)[row];
-                for column in 0..size {
-                    let m = a.row(row)[column] + if starred { 0.0 } else { c.row(row)[column] };
-                    v += m * gradient[column];
-                }
-                velocity.row_mut(i)[row] += v / count as f64;
+            for (row, entries) in rows.iter().enumerate() {
+                let product: f64 = entries.iter().map(|&(column, m)| m * gradient[column]).sum();
+                velocity.row_mut(i)[row] += (k * drift.row(j)[row] + product) / count as f64;
             }
         }
     }

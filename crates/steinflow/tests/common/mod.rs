@@ -3,26 +3,27 @@
 
 use rand::Rng as _;
 use rand_distr::{Distribution, Gamma, StandardNormal};
-use serde_json::Value;
+use serde_json::Value as Json;
+use steinflow::dynamics::Dynamics;
 use steinflow::dynamics::metric::{EnergyMetric, EnergySign};
-use steinflow::dynamics::{Dynamics, Langevin, Riemannian, Sghmc, Sgnht, Sgrhmc, ThirdOrder};
+use steinflow::method::{DynamicsKind, Kind, Parameter, Parameters, Value};
 use steinflow::random::{Purpose, stream};
 use steinflow::target::PerParticle;
 use steinflow::{LogDensity, Matrix, Real};
 
-pub fn golden() -> Value {
+pub fn golden() -> Json {
     serde_json::from_str(include_str!("../fixtures/golden.json")).unwrap()
 }
 
-pub fn number(value: &Value) -> f64 {
+pub fn number(value: &Json) -> f64 {
     value.as_f64().unwrap()
 }
 
-pub fn numbers(value: &Value) -> Vec<f64> {
+pub fn numbers(value: &Json) -> Vec<f64> {
     value.as_array().unwrap().iter().map(number).collect()
 }
 
-pub fn matrix(value: &Value) -> Matrix<f64> {
+pub fn matrix(value: &Json) -> Matrix<f64> {
     let rows: Vec<Vec<f64>> = value.as_array().unwrap().iter().map(numbers).collect();
     Matrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
 }
@@ -58,7 +59,7 @@ pub fn tri_crescent<T: Real>() -> impl LogDensity<T> {
 }
 
 /// The targets of the reference vectors, by their name there.
-pub fn target<T: Real>(golden: &Value, name: &str) -> Box<dyn LogDensity<T>> {
+pub fn target<T: Real>(golden: &Json, name: &str) -> Box<dyn LogDensity<T>> {
     if name == "toy2" {
         return Box::new(tri_crescent());
     }
@@ -66,46 +67,68 @@ pub fn target<T: Real>(golden: &Value, name: &str) -> Box<dyn LogDensity<T>> {
     Box::new(gaussian(numbers(&target["mean"]), matrix(&target["precision"])))
 }
 
-/// The dynamics of the reference vectors, by their name there, and their auxiliary inputs.
-pub fn dynamics<T: Real>(
-    golden: &Value,
-    name: &str,
-) -> (Box<dyn Dynamics<T>>, &'static [&'static str]) {
-    let parameter = |name: &str| number(&golden["params"][name]);
-    let (friction, variance) = (parameter("A"), parameter("sigma2"));
-    let metric = EnergyMetric {
-        scale: parameter("metric_D"),
-        offset: parameter("metric_C"),
-        sign: if name.ends_with("_logdensity") {
-            EnergySign::LogDensity
-        } else {
-            EnergySign::Energy
-        },
-    };
-    match name.trim_end_matches("_logdensity") {
-        "svgd" => (Box::new(Langevin::new()), &["theta"]),
-        "rsvgd" => (Box::new(Riemannian { metric }), &["theta"]),
-        "sghmc" => (Box::new(Sghmc { friction, variance }), &["theta", "r"]),
-        "sgrhmc" => (Box::new(Sgrhmc { metric, variance }), &["theta", "r"]),
-        "sgnht" => (
-            Box::new(Sgnht { friction, variance, thermostat_precision: parameter("mu") }),
-            &["theta", "r", "xi"],
-        ),
-        "third" => (
-            Box::new(ThirdOrder {
-                friction,
-                coupling: parameter("gamma"),
-                variance,
-                variance_u: parameter("tau2"),
-            }),
-            &["theta", "r", "s"],
-        ),
-        other => panic!("no dynamics {other}"),
+/// What the reference vectors call a dynamics of the catalogue.
+pub fn golden_name(kind: DynamicsKind) -> &'static str {
+    match kind.name() {
+        "ld" => "svgd",
+        "sgrld" => "rsvgd",
+        "third-order" => "third",
+        other => other,
     }
 }
 
+/// The dynamics of the reference vectors, by their name there, and their blocks.
+pub fn dynamics<T: Real>(golden: &Json, name: &str) -> (Box<dyn Dynamics<T>>, Vec<&'static str>) {
+    let parameter = |name: &str| number(&golden["params"][name]);
+    let (plain, sign) = match name.strip_suffix("_logdensity") {
+        Some(plain) => (plain, EnergySign::LogDensity),
+        None => (name, EnergySign::Energy),
+    };
+    let parameters = Parameters {
+        friction: parameter("A"),
+        sigma: parameter("sigma2").sqrt(),
+        mu: parameter("mu"),
+        gamma: parameter("gamma"),
+        sigma_u: parameter("tau2").sqrt(),
+        metric: EnergyMetric { scale: parameter("metric_D"), offset: parameter("metric_C"), sign },
+        ..Parameters::default()
+    };
+    let kind = DynamicsKind::ALL.iter().find(|&&kind| golden_name(kind) == plain);
+    let kind = kind.unwrap_or_else(|| panic!("no dynamics {name}"));
+    let dynamics = kind.build::<T>(&parameters);
+    let blocks = dynamics.structure(1).block_names();
+    // What the library calls u is s there.
+    let blocks = blocks.into_iter().map(|block| if block == "u" { "s" } else { block }).collect();
+    (dynamics, blocks)
+}
+
+/// The catalogue, every number of a dynamics different from the others and from 1, and every word.
+pub fn catalogue() -> Vec<(String, Box<dyn Dynamics<f64>>)> {
+    let mut all = Vec::new();
+    for &kind in DynamicsKind::ALL {
+        let words = |parameter: &Parameter| match parameter.kind() {
+            Kind::Word(words) => words.len(),
+            Kind::Number | Kind::WholeNumber => 1,
+        };
+        let turns = kind.parameters().iter().map(words).max().unwrap_or(1);
+        for turn in 0..turns {
+            let mut parameters = Parameters::default();
+            for (place, &parameter) in kind.parameters().iter().enumerate() {
+                let value = match parameter.kind() {
+                    Kind::Number => Value::Number(0.6 + 0.23 * place as f64),
+                    Kind::WholeNumber => Value::WholeNumber(3 + place as u64),
+                    Kind::Word(words) => Value::Word(words[turn % words.len()].to_owned()),
+                };
+                parameters.set(parameter, &value).unwrap();
+            }
+            all.push((format!("{} {turn}", kind.name()), kind.build(&parameters)));
+        }
+    }
+    all
+}
+
 /// The state z of the reference vectors, its blocks side by side.
-pub fn state(case: &Value, blocks: &[&str]) -> Matrix<f64> {
+pub fn state(case: &Json, blocks: &[&str]) -> Matrix<f64> {
     let parts: Vec<Matrix<f64>> = blocks.iter().map(|block| matrix(&case[block])).collect();
     let dim = parts[0].cols();
     Matrix::from_fn(parts[0].rows(), dim * parts.len(), |i, j| parts[j / dim].row(i)[j % dim])
