@@ -32,6 +32,12 @@ pub fn methods(as_json: bool) -> Result<ExitCode> {
         writeln!(out)?;
         return Ok(ExitCode::SUCCESS);
     }
+    writeln!(
+        out,
+        "\nThe default: an ensemble that learns its coordinates from itself\n  Hamiltonian moves with an \
+         accept step, bends, jumps between modes, a stop rule\n\n  {:<22} [effective, gradients]",
+        steinflow_config::AUTO
+    )?;
     let mut heading = None;
     for method in Method::all() {
         if heading != Some(method.field) {

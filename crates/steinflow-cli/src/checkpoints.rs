@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use steinflow::Real;
 use steinflow::run::{Checkpoint, Observer, Samples, Snapshot, Trace};
-use steinflow::{Matrix, Real};
 use steinflow_io::{Collected, SavedRun, Unfinished, write_checkpoint};
 
 use crate::error::Result;
@@ -74,8 +74,8 @@ impl<'a> Writer<'a> {
     fn is_due(&self, step: u64) -> bool {
         match self.every {
             Every::Steps(steps) => step > 0 && step.is_multiple_of(steps),
-            // At most a twentieth of the run's time.
-            Every::Time(time) => self.last.elapsed() >= time.max(self.cost * 20),
+            // At most a twentieth of the run's time. Before the first step there is nothing to go on from.
+            Every::Time(time) => step > 0 && self.last.elapsed() >= time.max(self.cost * 20),
             Every::Never => false,
         }
     }
@@ -123,17 +123,11 @@ impl<T: Real> Record<T> {
     /// Goes on with what a checkpoint holds.
     pub fn resume(config: &Config, dim: usize, run: &SavedRun<'_, T>) -> Result<Self> {
         let trace = Trace::resume(config.trace_every, run.trace.to_vec());
-        let samples = match (config.collect, &run.samples) {
-            (Some((from, every)), Some(Collected { chains, steps, values }))
-                if !steps.is_empty() =>
-            {
-                let rows = steps.len() * chains;
-                let columns = values.len().checked_div(rows).unwrap_or(0);
-                let theta = Matrix::from_vec(values.to_vec(), rows, columns)
-                    .ok_or(steinflow::Error::ForeignState { whose: "the collected samples" })?;
-                Some(Samples::resume(from, every, *chains, steps.to_vec(), theta)?)
+        let samples = match &run.samples {
+            Some(Collected { chains, steps, values }) => {
+                config.resumed_samples(*chains, steps, values)?
             }
-            _ => config.samples(),
+            None => config.samples(),
         };
         let frames = Frames::resume(config, dim, run.frames.as_ref());
         Ok(Self { trace, samples, frames })

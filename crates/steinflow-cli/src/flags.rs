@@ -21,6 +21,9 @@ fn argument(setting: &Setting) -> Arg {
     if matches!(kind, Kind::Number | Kind::Numbers | Kind::Count) {
         argument = argument.allow_negative_numbers(true).allow_hyphen_values(kind == Kind::Numbers);
     }
+    if kind == Kind::Switch {
+        argument = argument.num_args(0..=1).require_equals(true).default_missing_value("true");
+    }
     // The one that is not a flag.
     if setting.name == "model" {
         return argument;

@@ -104,6 +104,10 @@ impl Frames {
 
 impl<T: Real> Observer<T> for &mut Frames {
     fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
+        // A warm-up before the first step has many moments and no step.
+        if self.steps.last() == Some(&at.step) {
+            return Ok(ControlFlow::Continue(()));
+        }
         let spacing = spacing(at.step);
         if at.step.is_multiple_of(spacing) {
             self.thin(spacing);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use steinflow::run::{Observer, Snapshot};
+use steinflow::run::{EnsembleView, Observer, Snapshot};
 use steinflow::{Real, Result};
 
 pub struct Progress {
@@ -29,6 +29,12 @@ impl Progress {
 
 impl<T: Real> Observer<T> for Progress {
     fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
+        if let Some(ensemble) = &at.ensemble {
+            self.bar.set_length(100);
+            self.bar.set_position((100.0 * ensemble.share()) as u64);
+            self.bar.set_message(described(ensemble));
+            return Ok(ControlFlow::Continue(()));
+        }
         if self.bar.length() != Some(at.total_steps) {
             self.bar.set_length(at.total_steps);
             // Time left is judged by the steps of this process.
@@ -42,6 +48,18 @@ impl<T: Real> Observer<T> for Progress {
             self.bar.set_message(format!("|v| {speed:.1e}"));
         }
         Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// What an ensemble is at, in a few words.
+fn described(ensemble: &EnsembleView) -> String {
+    let (found, wanted) = ensemble.effective;
+    match ensemble.rhat {
+        Some(rhat) => {
+            let stage = ensemble.stage.name();
+            format!("% {stage}: {found:.0} of {wanted:.0} effective draws, R̂ {rhat:.2},")
+        }
+        None => format!("% {},", ensemble.stage.name()),
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
 use steinflow::Real;
-use steinflow::run::{Ended, Outcome, Samples};
-use steinflow_io::record::{self, Diagnosis, Moment, Part, Summary};
+use steinflow::run::{Outcome, Samples};
+use steinflow_io::record::{self, Diagnosis, Ensemble, Moment, Part, Summary};
 use steinflow_models::Model;
 
 use crate::diagnose::verdict;
@@ -61,17 +61,25 @@ pub fn summarise<T: Real>(
         particles: outcome.state.rows(),
         samples: samples.map(|_| theta.rows()),
         steps: outcome.steps,
-        ended: match outcome.ended {
-            Ended::Finished => "finished",
-            Ended::AtRest => "at rest",
-            Ended::OutOfTime => "out of time",
-            Ended::Interrupted => "interrupted",
-        }
-        .to_owned(),
+        ended: outcome.ended.name().to_owned(),
         gradients: outcome.gradients,
         seconds: outcome.elapsed.as_secs_f64(),
         mean_log_density: log_density / outcome.log_density.len() as f64,
         moments: moments.collect(),
+        ensemble: outcome.report.as_ref().map(|report| Ensemble {
+            done: report.done,
+            reasons: report.reasons.iter().map(ToString::to_string).collect(),
+            draws: report.draws,
+            effective: report.effective,
+            rhat: report.rhat,
+            drift: report.drift,
+            acceptance: report.acceptance,
+            step_size: report.step_size,
+            modes: report.modes,
+            bends: report.bends.clone(),
+            warm_up: report.warm_up,
+            evaluations: report.evaluations,
+        }),
         network: report.map(|report| report.summary.clone()),
         parts: parts.unwrap_or_default(),
         frozen_particles: outcome.frozen.clone(),
@@ -100,6 +108,9 @@ pub fn print(summary: &Summary, folder: &Path, json: bool) -> Result<()> {
         summary.gradients,
         summary.seconds
     )?;
+    if let Some(ensemble) = &summary.ensemble {
+        print_ensemble(ensemble, &mut out)?;
+    }
     if let Some(network) = &summary.network {
         network::print(network, &mut out)?;
     } else {
@@ -142,6 +153,27 @@ pub fn print(summary: &Summary, folder: &Path, json: bool) -> Result<()> {
         if folder.join(name).exists() {
             writeln!(out, "  {name:<20} {what}")?;
         }
+    }
+    Ok(())
+}
+
+/// What the ensemble says of itself.
+fn print_ensemble(ensemble: &Ensemble, out: &mut impl std::io::Write) -> Result<()> {
+    let Ensemble { effective, rhat, draws, evaluations, .. } = ensemble;
+    if *draws == 0 {
+        writeln!(out, "no draw yet: the warm-up is not over")?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{draws} draws of each particle, worth {effective:.0} independent ones; R̂ {rhat:.3}; the target was \
+         evaluated {evaluations} times in all"
+    )?;
+    if ensemble.modes > 1 {
+        writeln!(out, "{} modes were found and are jumped between", ensemble.modes)?;
+    }
+    for reason in &ensemble.reasons {
+        writeln!(out, "not done: {reason}")?;
     }
     Ok(())
 }

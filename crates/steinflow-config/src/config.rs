@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use steinflow::Real;
-use steinflow::dynamics::Dynamics;
+use steinflow::dynamics::{Dynamics, Langevin};
 use steinflow::integrator::{self, Integrator, StepSize};
 use steinflow::kernel::Kernel;
 use steinflow::method::{FieldKind, Method, Parameters};
 use steinflow::precondition::RootMeanSquare;
 use steinflow::run::{NonFinitePolicy, Samples};
+use steinflow::{Matrix, Real};
 use steinflow_models::{ModelSpec, Start};
 
 use crate::{Phase, Result, Settings, resolve};
@@ -55,6 +55,13 @@ pub struct Config {
 /// How particles move.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Way {
+    /// The ensemble that needs no settings.
+    Auto {
+        /// Effective draws wanted.
+        effective: f64,
+        /// Gradients for each particle.
+        gradients: u64,
+    },
     /// A method of the catalogue, step by step.
     Flow {
         /// Dynamics and field.
@@ -63,6 +70,8 @@ pub enum Way {
         parameters: Box<Parameters>,
         /// The kernel of a method whose particles interact.
         kernel: Option<Kernel>,
+        /// Whether an ensemble finds start and coordinates first.
+        warm_up: bool,
     },
 }
 
@@ -84,26 +93,31 @@ impl Config {
 
     /// The method of the catalogue, where the run has one.
     pub fn flow(&self) -> Option<(&Method, &Parameters)> {
-        let Way::Flow { method, parameters, .. } = &self.way;
-        Some((method, parameters))
+        match &self.way {
+            Way::Flow { method, parameters, .. } => Some((method, parameters)),
+            Way::Auto { .. } => None,
+        }
     }
 
-    /// (A, C) of the run.
+    /// (A, C) of the run. Momenta of the ensemble live no longer than a move, so that it has those of θ
+    /// alone.
     pub fn dynamics<T: Real>(&self) -> Box<dyn Dynamics<T>> {
-        let Way::Flow { method, parameters, .. } = &self.way;
-        method.build_dynamics(parameters)
+        match self.flow() {
+            Some((method, parameters)) => method.build_dynamics(parameters),
+            None => Box::new(Langevin::new()),
+        }
     }
 
     /// Whether particles feel each other.
     pub fn is_interacting(&self) -> bool {
-        let Way::Flow { method, .. } = &self.way;
-        method.field.has_kernel() || method.field == FieldKind::Lawgd
+        self.flow().is_some_and(|(method, _)| {
+            method.field.has_kernel() || method.field == FieldKind::Lawgd
+        })
     }
 
     /// Whether there is noise.
     pub fn is_random(&self) -> bool {
-        let Way::Flow { method, .. } = &self.way;
-        method.field.is_random()
+        self.flow().is_none_or(|(method, _)| method.field.is_random())
     }
 
     /// The steps of all phases.
@@ -140,7 +154,33 @@ impl Config {
 
     /// Where samples are collected, if they are.
     pub fn samples<T: Real>(&self) -> Option<Samples<T>> {
-        self.collect.map(|(from, every)| Samples::new(from, every))
+        match self.way {
+            Way::Auto { .. } => Some(Samples::of_ensemble()),
+            Way::Flow { .. } => self.collect.map(|(from, every)| Samples::new(from, every)),
+        }
+    }
+
+    /// As [`Config::samples`], with what was collected before a checkpoint: the particles of a draw, the
+    /// step of every draw, and all of θ.
+    pub fn resumed_samples<T: Real>(
+        &self,
+        chains: usize,
+        steps: &[u64],
+        values: &[T],
+    ) -> Result<Option<Samples<T>>> {
+        let rows = steps.len() * chains;
+        if rows == 0 {
+            return Ok(self.samples());
+        }
+        let theta = Matrix::from_vec(values.to_vec(), rows, values.len() / rows)
+            .ok_or(steinflow::Error::ForeignState { whose: "the collected samples" })?;
+        Ok(match (&self.way, self.collect) {
+            (Way::Auto { .. }, _) => Some(Samples::resume_ensemble(chains, steps.to_vec(), theta)?),
+            (Way::Flow { .. }, Some((from, every))) => {
+                Some(Samples::resume(from, every, chains, steps.to_vec(), theta)?)
+            }
+            (Way::Flow { .. }, None) => None,
+        })
     }
 
     /// The integrators and schedules of the phases.

@@ -8,6 +8,12 @@ use crate::{Phase, Settings};
 /// The model without arguments: the paper's toy.
 pub const DEFAULT_MODEL: &str = "tri-crescent";
 
+/// The method without a choice: an ensemble that needs no settings.
+pub const AUTO: &str = "auto";
+
+/// The method for minibatches of any other target than a network: without an accept step.
+const WITH_MINIBATCHES: &str = "sghmc";
+
 /// Particles of a network, as in the paper.
 const NETWORK_PARTICLES: usize = 20;
 const NETWORK_STEPS: u64 = 5000;
@@ -15,12 +21,19 @@ const NETWORK_STEPS: u64 = 5000;
 /// Fills in the method of a model, and with the method that is recommended for the model its steps as well, if
 /// nothing was said about them; `rows` is how many rows of data the model has.
 pub fn apply(model: &str, rows: usize, settings: &mut Settings) {
+    if settings.method.is_none() && settings.batch_size.is_some() && model != NETWORK {
+        settings.precondition.get_or_insert_with(|| "rms".to_owned());
+    }
+    let by_default = match model {
+        NETWORK => "sgnht-stein",
+        _ if settings.batch_size.is_some() => WITH_MINIBATCHES,
+        _ => AUTO,
+    };
     let recommended = match model {
         DEFAULT_MODEL => "sgrhmc-stein",
-        NETWORK => "sgnht-stein",
-        _ => "svgd",
+        _ => by_default,
     };
-    let method = settings.method.get_or_insert_with(|| recommended.to_owned());
+    let method = settings.method.get_or_insert_with(|| by_default.to_owned());
     let steps_are_open = settings.phase.is_none()
         && settings.step_size.is_none()
         && settings.eta.is_none()
@@ -127,8 +140,10 @@ mod tests {
             let settings = preset(NETWORK, 1000, text);
             assert!(settings.phase.is_none() && settings.particles.is_none(), "{text}");
         }
-        assert!(preset(DEFAULT_MODEL, 0, "steps = 10").phase.is_none());
-        assert_eq!(preset(DEFAULT_MODEL, 0, "").phase.unwrap().len(), 2);
-        assert_eq!(preset("banana", 0, "").method.as_deref(), Some("svgd"));
+        let short = preset(DEFAULT_MODEL, 0, "steps = 10\nmethod = 'sgrhmc-stein'");
+        assert!(short.phase.is_none());
+        assert_eq!(preset(DEFAULT_MODEL, 0, "method = 'sgrhmc-stein'").phase.unwrap().len(), 2);
+        assert_eq!(preset("banana", 0, "").method.as_deref(), Some(AUTO));
+        assert_eq!(preset("", 50, "batch-size = 5").method.as_deref(), Some("sghmc"));
     }
 }

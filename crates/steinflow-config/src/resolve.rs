@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use steinflow::ensemble::Options;
 use steinflow::integrator::{self, StepSize};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Value as ParameterValue};
@@ -10,9 +11,9 @@ use steinflow::run::NonFinitePolicy;
 use steinflow::{Error as LibraryError, LogDensity, Matrix};
 use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
-use steinflow_models::{Model, ModelSpec, NETWORK, Start, regression};
+use steinflow_models::{Model, ModelSpec, NETWORK, Start, posteriors, regression};
 
-use crate::presets::{self, DEFAULT_MODEL};
+use crate::presets::{self, AUTO, DEFAULT_MODEL};
 use crate::{Config, Error, Phase, Result, Settings, Way};
 
 const DEFAULT_STEPS: u64 = 1000;
@@ -28,6 +29,8 @@ pub struct Facts<'a> {
     pub is_posterior: bool,
     /// Where particles begin.
     pub start: Begin,
+    /// Whether that is a place where a sampler can begin.
+    pub start_is_good: bool,
     /// Dynamics in place of the method's own: the method is then the name of a field.
     pub own_dynamics: Option<OwnDynamics>,
 }
@@ -60,6 +63,7 @@ impl<'a> Facts<'a> {
                 Some(_) => Begin::Drawn(model.start()),
                 None => Begin::Normal(model.start()),
             },
+            start_is_good: posteriors::find(spec.name()).is_none(),
             own_dynamics: None,
         }
     }
@@ -115,53 +119,23 @@ impl Config {
     pub fn resolve_on(mut settings: Settings, facts: &Facts<'_>) -> Result<Self> {
         let model = settings.spec.name().to_owned();
         let rows = facts.target.data_rows();
+        if facts.own_dynamics.is_some() {
+            settings.method.get_or_insert_with(|| FieldKind::Stein.name().to_owned());
+        }
         presets::apply(&model, rows, &mut settings);
         let name = settings.method.clone().unwrap_or_default();
-        let method = match &facts.own_dynamics {
-            None => Method::named(&name)?,
-            Some(own) => field_alone(&name, own)?,
+        let is_auto = name == AUTO && facts.own_dynamics.is_none();
+        let moving = if is_auto {
+            resolve_auto(&mut settings, facts)?
+        } else {
+            resolve_flow(&mut settings, facts, &name)?
         };
-        let on_network = model == NETWORK;
-        let has = match &facts.own_dynamics {
-            None => method.parameters(),
-            Some(_) => method.field.parameters().to_vec(),
-        };
-        check_fit(&settings, &method, &has)?;
-        let kernel = resolve_kernel(&mut settings, &method, facts.is_posterior)?;
-        let rule = fill(&mut settings.precondition, if on_network { "rms" } else { "none" });
-        let preconditioner = match rule.as_str() {
-            "none" => None,
-            "rms" => {
-                let hold_after = settings.precondition_hold;
-                Some(RootMeanSquare { hold_after, ..RootMeanSquare::default() })
-            }
-            other => {
-                return Err(LibraryError::unknown("preconditioner", other, ["rms", "none"]).into());
-            }
-        };
-        let start = resolve_start(&mut settings, facts)?;
-        let sharpness = || {
-            // What the scaling would begin with.
-            let rule = preconditioner.map(|_| RootMeanSquare::default());
-            facts.sharpness(start.as_ref(), rule)
-        };
-        let sigma = match &facts.own_dynamics {
-            Some(own) => own.sigma,
-            None => settings.parameters.number(Parameter::Sigma),
-        };
-        let phases = resolve_phases(&mut settings, &method, sigma.unwrap_or(1.0), sharpness)?;
-        resolve_parameters(&mut settings, &has, &phases)?;
-        let parameters = settings.parameters.values()?;
-        parameters.validate(&method)?;
-        let collect = resolve_collection(&mut settings)?;
         if settings.trace_every == Some(0) {
             let remedy = "record every step with 1, or leave it out";
             return Err(LibraryError::setting("trace-every", 0, remedy).into());
         }
-        if on_network {
-            settings.batch_size.get_or_insert(rows.min(DEFAULT_BATCH));
-        }
-        let total: u64 = phases.iter().map(|phase| phase.steps).sum();
+        let total = moving.phases.iter().fold(0_u64, |sum, phase| sum.saturating_add(phase.steps));
+        let on_network = model == NETWORK;
         let precision = fill(&mut settings.precision, if on_network { "f32" } else { "f64" });
         let is_f32 = match precision.as_str() {
             "f32" => true,
@@ -171,22 +145,157 @@ impl Config {
         Ok(Self {
             model,
             method: name,
-            way: Way::Flow { method, parameters: Box::new(parameters), kernel },
-            particles: *settings.particles.get_or_insert(DEFAULT_PARTICLES),
+            way: moving.way,
+            particles: moving.particles,
             seed: *settings.seed.get_or_insert(0),
             is_f32,
-            start,
+            start: moving.start,
             batch_size: settings.batch_size,
-            policy: NonFinitePolicy::parse(&fill(&mut settings.non_finite, "stop"))?,
+            policy: moving.policy,
             budget: budget(settings.budget)?,
             tolerance: not_negative("tolerance", settings.tolerance)?,
             trace_every: *settings.trace_every.get_or_insert((total / 1000).max(1)),
-            preconditioner,
+            preconditioner: moving.preconditioner,
             resample_every: settings.resample_every,
-            collect,
-            phases,
+            collect: moving.collect,
+            phases: moving.phases,
             settings,
         })
+    }
+}
+
+/// What depends on how particles move.
+struct Moving {
+    way: Way,
+    particles: usize,
+    start: Option<Start>,
+    policy: NonFinitePolicy,
+    preconditioner: Option<RootMeanSquare>,
+    collect: Option<(u64, u64)>,
+    phases: Vec<Phase>,
+}
+
+/// The ensemble: it takes few settings, and refuses the others by name.
+fn resolve_auto(settings: &mut Settings, facts: &Facts<'_>) -> Result<Moving> {
+    const TAKES: [&str; 10] = [
+        "method",
+        "particles",
+        "effective",
+        "gradients",
+        "seed",
+        "precision",
+        "start_mean",
+        "start_sd",
+        "budget",
+        "trace_every",
+    ];
+    let of_model = ModelSpec::table();
+    let is_taken =
+        |name: &str| TAKES.contains(&name) || of_model.iter().any(|option| option.name == name);
+    if let Some((setting, _)) = settings.given().iter().find(|(given, _)| !is_taken(given.name)) {
+        let remedy = match setting.name {
+            "batch_size" => "its accept step needs all of the data; name a --method without one",
+            "steps" => {
+                "it stops by itself, at --effective draws or --gradients; or name a --method"
+            }
+            "warm_up" => "it warms up by itself; name a --method to warm up for",
+            _ => "it finds that by itself; leave it out, or name a --method that takes it",
+        };
+        return Err(Error::does_not_fit(setting.name, "the method `auto`", remedy));
+    }
+    let default = Options::default();
+    let effective = *settings.effective.get_or_insert(default.effective as u64) as f64;
+    let gradients = *settings.gradients.get_or_insert(default.gradients);
+    let dim = facts.target.dim();
+    let particles = *settings.particles.get_or_insert(Options::default_particles(dim));
+    // Without a start of its own, the ensemble finds one.
+    let is_open = settings.start_mean.is_none() && settings.start_sd.is_none();
+    let start = if is_open { None } else { resolve_start(settings, facts)? };
+    Ok(Moving {
+        way: Way::Auto { effective, gradients },
+        particles,
+        start,
+        policy: NonFinitePolicy::default(),
+        preconditioner: None,
+        collect: None,
+        phases: Vec::new(),
+    })
+}
+
+/// A method of the catalogue.
+fn resolve_flow(settings: &mut Settings, facts: &Facts<'_>, name: &str) -> Result<Moving> {
+    let method = match &facts.own_dynamics {
+        None => Method::named(name)?,
+        Some(own) => field_alone(name, own)?,
+    };
+    for option in ["effective", "gradients"] {
+        if settings.get(option).is_some() {
+            let remedy = "only `auto` has it; give --steps, or --method auto";
+            return Err(Error::does_not_fit(option, of_method(&method), remedy));
+        }
+    }
+    let on_network = settings.spec.name() == NETWORK;
+    let has = match &facts.own_dynamics {
+        None => method.parameters(),
+        Some(_) => method.field.parameters().to_vec(),
+    };
+    check_fit(settings, &method, &has)?;
+    let kernel = resolve_kernel(settings, &method, facts.is_posterior)?;
+    let preconditioner = resolve_preconditioner(settings, on_network)?;
+    let is_given = matches!(facts.start, Begin::Given(_))
+        || settings.start_mean.is_some()
+        || settings.start_sd.is_some();
+    let can_warm_up = settings.batch_size.is_none()
+        && !on_network
+        && preconditioner.is_none()
+        && method.field != FieldKind::Lawgd;
+    let needs_warm_up = !facts.start_is_good && !is_given && can_warm_up;
+    let warm_up = *settings.warm_up.get_or_insert(needs_warm_up);
+    // Without a start of its own, the warm-up finds one.
+    let start = if warm_up && !is_given { None } else { resolve_start(settings, facts)? };
+    let sharpness = || {
+        if warm_up {
+            return Ok(1.0);
+        }
+        // What the scaling would begin with.
+        let rule = preconditioner.map(|_| RootMeanSquare::default());
+        facts.sharpness(start.as_ref(), rule)
+    };
+    let sigma = match &facts.own_dynamics {
+        Some(own) => own.sigma,
+        None => settings.parameters.number(Parameter::Sigma),
+    };
+    let phases = resolve_phases(settings, &method, sigma.unwrap_or(1.0), sharpness)?;
+    resolve_parameters(settings, &has, &phases)?;
+    let parameters = settings.parameters.values()?;
+    parameters.validate(&method)?;
+    let collect = resolve_collection(settings)?;
+    if on_network {
+        settings.batch_size.get_or_insert(facts.target.data_rows().min(DEFAULT_BATCH));
+    }
+    Ok(Moving {
+        way: Way::Flow { method, parameters: Box::new(parameters), kernel, warm_up },
+        particles: *settings.particles.get_or_insert(DEFAULT_PARTICLES),
+        start,
+        policy: NonFinitePolicy::parse(&fill(&mut settings.non_finite, "stop"))?,
+        preconditioner,
+        collect,
+        phases,
+    })
+}
+
+fn resolve_preconditioner(
+    settings: &mut Settings,
+    on_network: bool,
+) -> Result<Option<RootMeanSquare>> {
+    let rule = fill(&mut settings.precondition, if on_network { "rms" } else { "none" });
+    match rule.as_str() {
+        "none" => Ok(None),
+        "rms" => {
+            let hold_after = settings.precondition_hold;
+            Ok(Some(RootMeanSquare { hold_after, ..RootMeanSquare::default() }))
+        }
+        other => Err(LibraryError::unknown("preconditioner", other, ["rms", "none"]).into()),
     }
 }
 

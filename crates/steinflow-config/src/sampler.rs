@@ -1,8 +1,14 @@
 //! From a config to the sampler that it describes.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use steinflow::dynamics::Dynamics;
+use steinflow::ensemble::Options;
 use steinflow::field::Field;
 use steinflow::method::{FieldKind, Region};
+use steinflow::random::{Purpose, fill_standard_normal, stream};
+use steinflow::run::{Auto, Checkpoint, Observer, Outcome};
 use steinflow::{LogDensity, Matrix, Real, Sampler};
 use steinflow_models::{Describe, Model};
 
@@ -14,11 +20,72 @@ pub enum Start<T> {
     Normal(steinflow_models::Start),
     /// At these places, one a row.
     At(Matrix<T>),
+    /// Wherever an ensemble finds.
+    Open,
+}
+
+/// A run that is ready to start, whichever way its particles move.
+pub enum Run<'a, T: Real> {
+    /// The ensemble that needs no settings.
+    Auto(Auto<'a, T>),
+    /// A method of the catalogue.
+    Flow(Sampler<'a, T>),
+}
+
+/// Does the same to either.
+macro_rules! either {
+    ($run:expr, $sampler:ident => $result:expr) => {
+        match $run {
+            Run::Auto($sampler) => Run::Auto($result),
+            Run::Flow($sampler) => Run::Flow($result),
+        }
+    };
+}
+
+impl<'a, T: Real> Run<'a, T> {
+    /// Shows every step to an observer.
+    pub fn observe(self, observer: impl Observer<T> + 'a) -> Self {
+        either!(self, sampler => sampler.observe(observer))
+    }
+
+    /// Ends the run after the current step once the flag is up, with everything so far kept.
+    pub fn interrupt(self, flag: Arc<AtomicBool>) -> Self {
+        either!(self, sampler => sampler.interrupt(flag))
+    }
+
+    /// Goes on where another run with the same settings was.
+    pub fn resume_from(self, checkpoint: Checkpoint<T>) -> Self {
+        either!(self, sampler => sampler.resume_from(checkpoint))
+    }
+
+    /// Checks everything that can be checked before a particle moves.
+    pub fn check(&self) -> steinflow::Result<()> {
+        match self {
+            Self::Auto(sampler) => sampler.check(),
+            Self::Flow(sampler) => sampler.check(),
+        }
+    }
+
+    /// Runs, on the threads that share the work.
+    pub fn run(self) -> steinflow::Result<Outcome<T>> {
+        match self {
+            Self::Auto(sampler) => sampler.run(),
+            Self::Flow(sampler) => sampler.run(),
+        }
+    }
+
+    /// As [`Run::run`], with target and observers called on the calling thread.
+    pub fn run_here(self) -> steinflow::Result<Outcome<T>> {
+        match self {
+            Self::Auto(sampler) => sampler.run_here(),
+            Self::Flow(sampler) => sampler.run_here(),
+        }
+    }
 }
 
 impl Config {
     /// The sampler of the run on a model that ships, in the config's precision.
-    pub fn sampler<'a, T: Real>(&self, model: &'a dyn Model<T>) -> Result<Sampler<'a, T>> {
+    pub fn sampler<'a, T: Real>(&self, model: &'a dyn Model<T>) -> Result<Run<'a, T>> {
         let start = self.start(model);
         // A grid is laid over the model in double precision.
         let wide = match self.needs_region() {
@@ -40,14 +107,19 @@ impl Config {
 
     /// The field, on a region where it needs one.
     pub fn field<T: Real>(&self, region: Option<Region<'_>>) -> Result<Box<dyn Field<T>>> {
-        let Way::Flow { method, parameters, kernel } = &self.way;
+        let Way::Flow { method, parameters, kernel, .. } = &self.way else {
+            let remedy = "it has no velocity; name a method such as svgd";
+            return Err(steinflow::Error::setting("method", &self.method, remedy).into());
+        };
         Ok(method.build_field::<T>(kernel.clone().unwrap_or_default(), parameters, region)?)
     }
 
     /// Where the particles of a model begin.
     pub fn start<T: Real>(&self, model: &dyn Model<T>) -> Start<T> {
+        let is_open = matches!(self.way, Way::Auto { .. } | Way::Flow { warm_up: true, .. });
         match (&self.start, model.start_sample(self.particles, self.seed)) {
             (Some(start), _) => Start::Normal(start.clone()),
+            (None, _) if is_open => Start::Open,
             (None, Some(drawn)) => Start::At(drawn.cast()),
             (None, None) => Start::Normal(model.start()),
         }
@@ -61,13 +133,23 @@ impl Config {
         start: Start<T>,
         dynamics: Option<Box<dyn Dynamics<T> + 'a>>,
         region: Option<Region<'_>>,
-    ) -> Result<Sampler<'a, T>> {
+    ) -> Result<Run<'a, T>> {
+        let Way::Flow { warm_up, .. } = self.way else {
+            return Ok(Run::Auto(self.auto(target, start)));
+        };
         let dynamics = dynamics.unwrap_or_else(|| self.dynamics());
+        let zeros = vec![0.0; target.dim()];
         let mut sampler = Sampler::new(target, dynamics, self.field::<T>(region)?);
         sampler = match start {
+            Start::Normal(start) if warm_up => sampler.start_at(self.drawn(&start)),
             Start::Normal(start) => sampler.start_normal(self.particles, &start.mean, start.sd),
             Start::At(theta) => sampler.start_at(theta),
+            Start::Open => sampler.start_normal(self.particles, &zeros, 1.0),
         };
+        if warm_up {
+            // Bends would change the density of u, and other methods do not jump.
+            sampler = sampler.warm_up(Options { bends: false, jumps: false, ..Options::default() });
+        }
         sampler = sampler.seed(self.seed).on_non_finite(self.policy);
         for (integrator, steps, step_size) in self.motions::<T>()? {
             sampler = sampler.phase(integrator, steps, step_size);
@@ -87,7 +169,45 @@ impl Config {
         if let Some(steps) = self.resample_every {
             sampler = sampler.resample_every(steps);
         }
-        Ok(sampler)
+        Ok(Run::Flow(sampler))
+    }
+
+    fn auto<'a, T: Real>(&self, target: impl LogDensity<T> + 'a, start: Start<T>) -> Auto<'a, T> {
+        let default = Options::default();
+        let (effective, gradients) = match self.way {
+            Way::Auto { effective, gradients } => (effective, gradients),
+            Way::Flow { .. } => (default.effective, default.gradients),
+        };
+        let options = Options {
+            particles: Some(self.particles),
+            seed: self.seed,
+            effective,
+            gradients,
+            start: match start {
+                Start::Open => None,
+                Start::At(theta) => Some(theta.cast()),
+                Start::Normal(start) => Some(self.drawn(&start)),
+            },
+            ..default
+        };
+        let auto = Auto::new(target).options(options);
+        match self.budget {
+            Some(budget) => auto.budget(budget),
+            None => auto,
+        }
+    }
+
+    /// Particles of a Gaussian start.
+    fn drawn<T: Real>(&self, start: &steinflow_models::Start) -> Matrix<T> {
+        let mut theta = Matrix::zeros(self.particles, start.mean.len());
+        for i in 0..self.particles {
+            let mut generator = stream(self.seed, Purpose::Start, 0, i as u64);
+            fill_standard_normal(&mut generator, theta.row_mut(i));
+            for (x, &mean) in theta.row_mut(i).iter_mut().zip(&start.mean) {
+                *x = T::of(mean) + T::of(start.sd) * *x;
+            }
+        }
+        theta
     }
 }
 

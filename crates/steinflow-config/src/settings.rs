@@ -15,12 +15,22 @@ steinflow::settings! {
         ..spec: ModelSpec,
         ..parameters: GivenParameters,
         "Method" {
-            /// How to sample: a name of `steinflow methods` [default: sgrhmc-stein on the tri-crescent,
-            /// sgnht-stein for bnn, svgd elsewhere].
+            /// How to sample: `auto`, or a name of `steinflow methods` [default: auto; sgnht-stein for bnn;
+            /// sghmc with minibatches].
             method: String as "NAME",
-            /// Number of particles, or of chains of a diffusion [default: 100; 20 for bnn by
-            /// sgnht-stein].
+            /// Number of particles, or of chains [default: for auto 64 up to 10 dimensions and 100 above;
+            /// 20 for bnn by sgnht-stein; 100 elsewhere].
             particles: usize as "N",
+            /// Effective draws that auto goes on for, of every coordinate and its square
+            /// [default: 2000].
+            effective: u64 as "DRAWS",
+            /// Gradients that auto may use for each particle, warm-up included [default: 3000].
+            gradients: u64 as "COUNT",
+            /// Let an ensemble find where the mass is before the first step of another method, and
+            /// move in the coordinates that it has learnt; step sizes are then in units of the posterior
+            /// [default: true for targets whose start is not known to be good, unless particles are
+            /// given; false elsewhere].
+            warm_up: bool as "true|false",
         }
         "Kernel" {
             /// Profile of the kernel: `se` (squared exponential) or `imq` [default: se].
@@ -34,7 +44,7 @@ steinflow::settings! {
             bandwidth: String as "RULE",
         }
         "Steps" {
-            /// Number of steps [default: 1000; 5000 for bnn by sgnht-stein].
+            /// Number of steps of a method other than auto [default: 1000; 5000 for bnn by sgnht-stein].
             steps: u64 as "K",
             /// Step size ε: a number, or `linear:FROM:TO`, `cosine:FROM:TO`, `polynomial:A:B:GAMMA` for
             /// A (B + k)^-GAMMA [default: from the method and the target's curvature at the start].
@@ -51,7 +61,7 @@ steinflow::settings! {
             /// splitting:0.5x300.
             phase: Vec<Phase> as "PHASE",
             /// Learn the scale of every coordinate from the gradients and move in those: `rms` or
-            /// `none` [default: rms for bnn, none elsewhere].
+            /// `none` [default: rms for bnn and with minibatches, none elsewhere].
             precondition: String as "RULE",
             /// Stop learning scales after this many gradients [default: never].
             precondition_hold: u64 as "COUNT",
@@ -71,9 +81,9 @@ steinflow::settings! {
             /// f64 or f32 [default: f64; f32 for bnn].
             precision: String as "TYPE",
             /// Mean of the starting particles: one number, or one per coordinate separated by commas
-            /// [default: the model's].
+            /// [default: the model's; auto finds its own start].
             start_mean: Vec<f64> as "MEAN",
-            /// Standard deviation of the starting particles [default: the model's].
+            /// Standard deviation of the starting particles [default: as for the mean].
             start_sd: f64 as "SD",
             /// What to do with a non-finite score: `stop`, `freeze` the particle, or `shrink` the step
             /// [default: stop; shrink for bnn by sgnht-stein].

@@ -3,11 +3,13 @@
 use std::any::Any;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use steinflow::Real;
 
 use crate::data::{Table, read_table};
 use crate::network::fit;
+use crate::posteriors;
 use crate::regression::{linear, logistic};
 use crate::toy::{
     banana, crescent, funnel, gaussian, gaussian_mixture, isotropic, ring, tri_crescent,
@@ -70,10 +72,27 @@ static MODELS: &[ModelInfo] = &[
     fit::ENTRY,
 ];
 
-/// All models that [`build`] knows.
+/// The models that ship. [`build`] also knows the [posteriors](crate::posteriors) by their names.
 pub fn catalogue() -> &'static [ModelInfo] {
     MODELS
 }
+
+static POSTERIORS: LazyLock<Vec<ModelInfo>> = LazyLock::new(|| {
+    fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+        let found = posteriors::find(spec.name()).expect("it is in the list");
+        Ok(Box::new(found.build()))
+    }
+    let entry = |info: &posteriors::PosteriorInfo| ModelInfo {
+        name: info.name,
+        title: info.description,
+        formula: "posterior on raw scales; see experiments/posteriors",
+        reference: "",
+        options: &[],
+        single: build,
+        double: build,
+    };
+    posteriors::all().iter().map(entry).collect()
+});
 
 steinflow::settings! {
     /// A model by name, with its options; an option that the model does not take is an error.
@@ -133,8 +152,9 @@ impl ModelSpec {
     /// Its entry in the catalogue; options that it does not take are refused by name.
     pub fn info(&self) -> Result<&'static ModelInfo> {
         let name = self.name();
-        let known = || catalogue().iter().map(|info| info.name);
-        let info = catalogue().iter().find(|info| info.name == name);
+        let all = || catalogue().iter().chain(&*POSTERIORS);
+        let known = || all().map(|info| info.name);
+        let info = all().find(|info| info.name == name);
         let info = info.ok_or_else(|| steinflow::Error::unknown("model", name, known()))?;
         for (option, value) in self.given() {
             if option.name != "model" && !info.takes(option.name) {

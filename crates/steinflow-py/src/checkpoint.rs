@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use steinflow::run::{Observer, Samples, Snapshot, Trace};
-use steinflow::{Matrix, Result, run};
+use steinflow::{Result, run};
+use steinflow_config::Config;
 use steinflow_io::{CheckpointFile, Collected, SavedRun, WholeFile, write_checkpoint};
 
 use crate::arrays::Number;
@@ -104,26 +105,19 @@ pub struct Recorder<T: Number> {
 impl<T: Number> Recorder<T> {
     /// Goes on with what an earlier part of the run has recorded, if there was one.
     pub fn new(
-        trace_every: u64,
-        collect: Option<(u64, u64)>,
+        config: &Config,
         earlier: Option<&SavedRun<'static, T>>,
         save: Option<Save>,
-    ) -> Self {
+    ) -> steinflow_config::Result<Self> {
         let trace = match earlier {
-            Some(run) => Trace::resume(trace_every, run.trace.to_vec()),
-            None => Trace::new(trace_every),
+            Some(run) => Trace::resume(config.trace_every, run.trace.to_vec()),
+            None => Trace::new(config.trace_every),
         };
-        let samples = collect.map(|(from, every)| {
-            let kept = earlier.and_then(|run| run.samples.as_ref());
-            let resumed = kept.and_then(|kept| {
-                let rows = kept.steps.len() * kept.chains;
-                let columns = kept.values.len().checked_div(rows)?;
-                let theta = Matrix::from_vec(kept.values.to_vec(), rows, columns)?;
-                Samples::resume(from, every, kept.chains, kept.steps.to_vec(), theta).ok()
-            });
-            resumed.unwrap_or_else(|| Samples::new(from, every))
-        });
-        Self { trace, samples, save, last: Instant::now() }
+        let samples = match earlier.and_then(|run| run.samples.as_ref()) {
+            Some(kept) => config.resumed_samples(kept.chains, &kept.steps, &kept.values)?,
+            None => config.samples(),
+        };
+        Ok(Self { trace, samples, save, last: Instant::now() })
     }
 
     /// The run as it is at a checkpoint, with all that was recorded.

@@ -78,8 +78,13 @@ impl Config {
                 let density = target.wide_density(single)?;
                 let mean = centre.unwrap_or_else(|| vec![0.0; density.dim()]);
                 let start = given.map_or(Begin::Normal(Start { mean, sd }), Begin::Given);
-                let facts =
-                    Facts { target: &*density, is_posterior: posterior, start, own_dynamics };
+                let facts = Facts {
+                    target: &*density,
+                    is_posterior: posterior,
+                    start,
+                    start_is_good: false,
+                    own_dynamics,
+                };
                 compute(py, || Complete::resolve_on(settings, &facts))
             }
         };

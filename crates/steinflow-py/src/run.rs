@@ -10,8 +10,9 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use steinflow::Outcome;
+use steinflow::ensemble::Report;
 use steinflow::method::Region;
-use steinflow::run::{Ended, Snapshot, Trace};
+use steinflow::run::{Snapshot, Trace};
 use steinflow_config::Start;
 use steinflow_io::{Collected, SavedRun};
 
@@ -102,7 +103,7 @@ impl<'py> Request<'py, '_> {
         // Everything from here to the outcome is Rust; a target in Python takes the interpreter back
         // for as long as it runs.
         let earlier = in_precision::<T>(self.checkpoint)?;
-        let mut recorder = Recorder::new(config.trace_every, config.collect, earlier, self.save);
+        let mut recorder = Recorder::new(config, earlier, self.save).map_err(refused)?;
         let sampler = compute(py, || config.sampler_on(target, start, dynamics, region));
         let mut sampler = sampler
             .map_err(refused)?
@@ -162,13 +163,10 @@ pub fn raise(
 
 fn describe<T: Number>(py: Python<'_>, outcome: Outcome<T>) -> PyResult<Bound<'_, PyDict>> {
     let answer = PyDict::new(py);
-    let ended = match outcome.ended {
-        Ended::Finished => "finished",
-        Ended::AtRest => "at rest",
-        Ended::OutOfTime => "out of time",
-        Ended::Interrupted => "interrupted",
-    };
-    answer.set_item("ended", ended)?;
+    answer.set_item("ended", outcome.ended.name())?;
+    if let Some(report) = &outcome.report {
+        answer.set_item("report", described(py, report)?)?;
+    }
     answer.set_item("steps", outcome.steps)?;
     answer.set_item("gradients", outcome.gradients)?;
     answer.set_item("frozen", outcome.frozen)?;
@@ -178,6 +176,25 @@ fn describe<T: Number>(py: Python<'_>, outcome: Outcome<T>) -> PyResult<Bound<'_
     answer.set_item("log_density", outcome.log_density.into_pyarray(py))?;
     answer.set_item("state", array(py, outcome.state)?)?;
     Ok(answer)
+}
+
+/// How an ensemble fared, by name.
+fn described<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("done", report.done)?;
+    let reasons: Vec<String> = report.reasons.iter().map(ToString::to_string).collect();
+    found.set_item("reasons", reasons)?;
+    found.set_item("draws", report.draws)?;
+    found.set_item("effective", report.effective)?;
+    found.set_item("rhat", report.rhat)?;
+    found.set_item("drift", report.drift)?;
+    found.set_item("acceptance", report.acceptance)?;
+    found.set_item("step_size", report.step_size)?;
+    found.set_item("modes", report.modes)?;
+    found.set_item("bends", report.bends.clone())?;
+    found.set_item("warm_up", report.warm_up)?;
+    found.set_item("evaluations", report.evaluations)?;
+    Ok(found)
 }
 
 fn trace_columns<'py>(py: Python<'py>, trace: &Trace) -> PyResult<Bound<'py, PyDict>> {

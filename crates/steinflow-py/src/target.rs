@@ -51,9 +51,8 @@ impl Target<'_> {
         match (self, &config.start) {
             (_, Some(start)) => Ok(Start::Normal(start.clone())),
             (Self::BuiltIn(_), None) => Ok(config.start(&*built::<T>(config)?)),
-            (Self::Function(_), None) => {
-                Err(PyValueError::new_err("the run was described with init: pass it"))
-            }
+            // An ensemble finds it.
+            (Self::Function(_), None) => Ok(Start::Open),
         }
     }
 

@@ -19,7 +19,8 @@ pub const TICK: Duration = Duration::from_millis(50);
 
 /// An observer that speaks to Python.
 pub struct Watch {
-    /// Called with (step, total, seconds) now and then.
+    /// Called now and then with (step, total, seconds, stage, effective draws and how many are wanted);
+    /// the last two are None for methods that take steps.
     pub progress: Option<Py<PyAny>>,
     /// Called with a dictionary after every step; a true answer ends the run.
     pub callback: Option<Py<PyAny>>,
@@ -42,7 +43,16 @@ impl<T: Number> Observer<T> for Watch {
                 // Signal handlers written in Python run here when the target is not Python.
                 py.check_signals()?;
                 if let Some(progress) = &self.progress {
-                    progress.call1(py, (at.step, at.total_steps, at.elapsed.as_secs_f64()))?;
+                    let (step, total, stage) = match &at.ensemble {
+                        Some(ensemble) => {
+                            let share = (1000.0 * ensemble.share()) as u64;
+                            (share, 1000, Some(ensemble.stage.name()))
+                        }
+                        None => (at.step, at.total_steps, None),
+                    };
+                    let effective = at.ensemble.as_ref().map(|ensemble| ensemble.effective);
+                    let seconds = at.elapsed.as_secs_f64();
+                    progress.call1(py, (step, total, seconds, stage, effective))?;
                 }
             }
             match &self.callback {
@@ -61,6 +71,7 @@ fn describe<'py, T: Number>(py: Python<'py>, at: &Snapshot<'_, T>) -> PyResult<B
     let state = PyArray::from_slice(py, at.state.as_slice());
     values.set_item("step", at.step)?;
     values.set_item("total_steps", at.total_steps)?;
+    values.set_item("stage", at.ensemble.as_ref().map(|ensemble| ensemble.stage.name()))?;
     values.set_item("time", at.time)?;
     values.set_item("step_size", at.step_size)?;
     values.set_item("state", state.reshape([at.state.rows(), at.state.cols()])?)?;

@@ -66,6 +66,7 @@ pub use widened::Widened;
 
 use std::ops::ControlFlow;
 
+use crate::arrays::Arrays;
 use crate::coordinates::Coordinates;
 use crate::{Error, LogDensity, MatRef, Result};
 use climb::Climb;
@@ -150,7 +151,24 @@ pub struct Moment<'a> {
     /// `Some(k)` when θ are draws number k of all chains. It restarts at 0 when the draws so far turn out
     /// to have been warm-up: whoever collects them cuts what they have to k.
     pub draw: Option<usize>,
+    camera: Camera<'a>,
 }
+
+impl Moment<'_> {
+    /// All that [`Ensemble::restore`] needs to go on from here to the same bits.
+    pub fn save(&self) -> Arrays {
+        self.camera.0.save()
+    }
+
+    /// Where the run stands.
+    pub fn report(&self) -> Report {
+        self.camera.0.report()
+    }
+}
+
+/// The ensemble itself, for those who ask.
+#[derive(Clone, Copy, Debug)]
+struct Camera<'a>(&'a Ensemble);
 
 /// Sees every move; `Break` interrupts.
 pub type Watch<'a> = dyn FnMut(&Moment<'_>) -> ControlFlow<()> + 'a;
@@ -334,6 +352,7 @@ impl Ensemble {
             score: self.cloud.score.as_ref(),
             verdict: self.production.verdict,
             draw,
+            camera: Camera(self),
         })
     }
 
@@ -365,6 +384,16 @@ impl Ensemble {
     /// θ of every particle.
     pub fn theta(&self) -> MatRef<'_, f64> {
         self.cloud.theta.as_ref()
+    }
+
+    /// log π(θ) of every particle; −∞ at a wall.
+    pub fn log_density(&self) -> &[f64] {
+        &self.cloud.log_density
+    }
+
+    /// ∇log π(θ) of every particle; 0 at a wall.
+    pub fn score(&self) -> MatRef<'_, f64> {
+        self.cloud.score.as_ref()
     }
 
     /// The coordinates that are in use.

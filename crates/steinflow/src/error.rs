@@ -44,6 +44,15 @@ pub enum Error {
         expected: String,
     },
 
+    /// A run that ended before there was anything to keep.
+    #[error(
+        "stopped during {during}, before the first step: nothing was lost but that; run it again"
+    )]
+    Interrupted {
+        /// What was under way.
+        during: &'static str,
+    },
+
     /// A score, log density or velocity that is not a number.
     #[error(
         "{what} of particle {particle} is {value} at step {step} with step size {step_size}: try a \

@@ -4,6 +4,9 @@ use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{AddAssign, DivAssign, MulAssign, SubAssign};
 
+use crate::LogDensity;
+use crate::ensemble::Widened;
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for f32 {}
@@ -35,6 +38,9 @@ pub trait Real:
 
     /// Widens; diagnostics accumulate in `f64`.
     fn as_f64(self) -> f64;
+
+    /// A target of this precision for those who compute in `f64`.
+    fn widen<'a>(target: Box<dyn LogDensity<Self> + 'a>) -> Box<dyn LogDensity<f64> + 'a>;
 }
 
 impl Real for f32 {
@@ -45,6 +51,9 @@ impl Real for f32 {
     fn as_f64(self) -> f64 {
         f64::from(self)
     }
+    fn widen<'a>(target: Box<dyn LogDensity<Self> + 'a>) -> Box<dyn LogDensity<f64> + 'a> {
+        Box::new(Widened(target))
+    }
 }
 
 impl Real for f64 {
@@ -54,5 +63,8 @@ impl Real for f64 {
     }
     fn as_f64(self) -> f64 {
         self
+    }
+    fn widen<'a>(target: Box<dyn LogDensity<Self> + 'a>) -> Box<dyn LogDensity<f64> + 'a> {
+        target
     }
 }

@@ -1,5 +1,6 @@
 //! The loop: phases of steps, observers, stop rules, interrupts, and what to do with a NaN.
 
+mod auto;
 mod checkpoint;
 mod collect;
 mod observer;
@@ -7,10 +8,12 @@ mod progress;
 mod rewind;
 mod start;
 mod trace;
+mod warm_up;
 
+pub use auto::Auto;
 pub use checkpoint::{Checkpoint, Past};
 pub use collect::Samples;
-pub use observer::{Observer, Snapshot};
+pub use observer::{EnsembleView, Observer, Snapshot};
 pub use trace::{Trace, TraceRow};
 
 pub use crate::precondition::Learnt;
@@ -18,12 +21,15 @@ pub use crate::system::Saved;
 
 use progress::{Position, Progress};
 use start::Start;
+use warm_up::Warmth;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::coordinates::InCoordinates;
 use crate::dynamics::{Dynamics, Structure};
+use crate::ensemble::{Options, Report};
 use crate::field::Field;
 use crate::integrator::{Integrator, StepSize};
 use crate::precondition::RootMeanSquare;
@@ -69,6 +75,21 @@ pub enum Ended {
     OutOfTime,
     /// The interrupt flag was raised, or an observer asked for the end.
     Interrupted,
+    /// An ensemble ended without meeting its stop rule: its report says why.
+    Unsettled,
+}
+
+impl Ended {
+    /// In a word or two.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::AtRest => "at rest",
+            Self::OutOfTime => "out of time",
+            Self::Interrupted => "interrupted",
+            Self::Unsettled => "not done",
+        }
+    }
 }
 
 /// A run's result: the particles, whatever ended it.
@@ -92,6 +113,8 @@ pub struct Outcome<T> {
     pub shrinks: u32,
     /// Wall-clock time, over all processes that worked on the run.
     pub elapsed: Duration,
+    /// How an ensemble fared.
+    pub report: Option<Report>,
     /// Where the run is: hand it to [`Sampler::resume_from`] for more steps.
     pub checkpoint: Checkpoint<T>,
 }
@@ -156,6 +179,7 @@ pub struct Sampler<'a, T: Real> {
     interrupt: Option<Arc<AtomicBool>>,
     resample_every: Option<u64>,
     preconditioner: Option<RootMeanSquare>,
+    warm_up: Option<Options>,
 }
 
 impl<'a, T: Real> Sampler<'a, T> {
@@ -181,7 +205,18 @@ impl<'a, T: Real> Sampler<'a, T> {
             interrupt: None,
             resample_every: None,
             preconditioner: None,
+            warm_up: None,
         }
+    }
+
+    /// Lets an [ensemble](crate::ensemble) find where the mass is before the first step. The particles
+    /// start there, and move in the coordinates that it has learnt: step sizes, bandwidths and momenta
+    /// are then in units in which the target is near N(0, I). Observers see θ.
+    ///
+    /// Particles that are given are where the ensemble starts; without, it finds its own start.
+    pub fn warm_up(mut self, options: Options) -> Self {
+        self.warm_up = Some(options);
+        self
     }
 
     /// Starts `count` particles at N(mean, sd²·I).
@@ -316,6 +351,21 @@ impl<'a, T: Real> Sampler<'a, T> {
                 return Err(Error::setting("preconditioner", "root mean square", remedy));
             }
         }
+        if self.warm_up.is_some() {
+            let clash = |what: &'static str, remedy: &str| {
+                Err(Error::setting(what, "given with a warm-up", remedy))
+            };
+            if self.batch_size.is_some() {
+                let remedy = "the warm-up looks at all of the data; leave one of them out";
+                return clash("batch size", remedy);
+            }
+            if self.preconditioner.is_some() {
+                return clash("preconditioner", "both learn coordinates; leave one of them out");
+            }
+            if self.field.needs_own_coordinates() {
+                return clash("field", "it has a grid over the target's own coordinates");
+            }
+        }
         for phase in &self.phases {
             phase.integrator.validate(&structure, self.field.is_random())?;
             phase.step_size.validate(phase.steps)?;
@@ -359,10 +409,35 @@ impl<'a, T: Real> Sampler<'a, T> {
         self.take_steps()
     }
 
-    fn take_steps(self) -> Result<Outcome<T>> {
+    fn take_steps(mut self) -> Result<Outcome<T>> {
         let (begun, total_steps) = (Instant::now(), self.total_steps());
-        let (theta, checkpoint) = self.start.particles(self.seed);
-        let mut system = System::new(self.target, self.dynamics, self.field, &theta, self.seed)?;
+        let is_given = matches!(self.start, Start::At(_));
+        let (mut theta, checkpoint) = self.start.particles(self.seed);
+        let warmth = match (self.warm_up.take(), &checkpoint) {
+            (None, _) => None,
+            (Some(_), Some(checkpoint)) => {
+                Some(Warmth::restore(self.target.dim(), &checkpoint.learnt)?)
+            }
+            (Some(options), None) => {
+                let given = is_given.then(|| theta.cast::<f64>());
+                let options = Options {
+                    particles: Some(theta.rows()),
+                    seed: self.seed,
+                    start: given,
+                    ..options
+                };
+                let stop = warm_up::Stop { budget: self.budget, interrupt: self.interrupt.clone() };
+                let target = T::widen(Box::new(&*self.target));
+                let found = warm_up::run(&*target, options, &mut self.observers, &stop, begun)?;
+                theta = found.white();
+                Some(found)
+            }
+        };
+        let target: Box<dyn LogDensity<T> + 'a> = match &warmth {
+            Some(warmth) => Box::new(InCoordinates::new(self.target, warmth.coordinates.clone())?),
+            None => self.target,
+        };
+        let mut system = System::new(target, self.dynamics, self.field, &theta, self.seed)?;
         if let Some(size) = self.batch_size {
             system = system.with_minibatches(size)?;
         }
@@ -370,7 +445,7 @@ impl<'a, T: Real> Sampler<'a, T> {
             system = system.with_preconditioner(rule)?;
         }
         let mut phases = self.phases;
-        let at = Position::start(system, self.policy, begun);
+        let at = Position::start(system, self.policy, begun, warmth);
         let mut run = Progress { at, observers: self.observers, total_steps };
         let mut ended = None;
         // Steps into the phase where the run goes on; those before it are done.
@@ -418,8 +493,12 @@ impl<'a, T: Real> Sampler<'a, T> {
         let mut checkpoint = run.at.checkpoint(integrator);
         run.at.system.evaluate_full_target()?;
         checkpoint.elapsed = run.at.elapsed();
-        let gradients = run.at.system.gradients();
-        let (state, log_density, structure) = run.at.system.into_state();
+        let gradients = checkpoint.gradients.max(run.at.gradients());
+        let warmth = run.at.warmth.take();
+        let (mut state, log_density, structure) = run.at.system.into_state();
+        if let Some(warmth) = &warmth {
+            state = warmth.in_theta(state.as_ref(), structure.dim());
+        }
         Ok(Outcome {
             state,
             log_density,
@@ -430,6 +509,7 @@ impl<'a, T: Real> Sampler<'a, T> {
             frozen: checkpoint.frozen.clone(),
             shrinks: checkpoint.shrinks,
             elapsed: checkpoint.elapsed,
+            report: None,
             checkpoint,
         })
     }

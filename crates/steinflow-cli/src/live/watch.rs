@@ -52,7 +52,7 @@ impl<T: Real> Observer<T> for Watch {
 #[derive(Clone)]
 pub struct Seen {
     step: u64,
-    total_steps: u64,
+    under_way: String,
     gradients: u64,
     seconds: f64,
     mean_log_density: f64,
@@ -71,7 +71,7 @@ impl Seen {
             [column::MEAN_LOG_DENSITY, column::VELOCITY_NORM, column::BANDWIDTH, column::STEP_SIZE];
         Self {
             step: 0,
-            total_steps: 0,
+            under_way: "not begun".to_owned(),
             gradients: 0,
             seconds: 0.0,
             mean_log_density: f64::NAN,
@@ -92,7 +92,11 @@ impl Seen {
     }
 
     fn look<T: Real>(&mut self, at: &Snapshot<'_, T>) {
-        (self.step, self.total_steps, self.gradients) = (at.step, at.total_steps, at.gradients);
+        (self.step, self.gradients) = (at.step, at.gradients);
+        self.under_way = match &at.ensemble {
+            Some(ensemble) => format!("at {}, under way", ensemble.stage.name()),
+            None => format!("of {}, under way", at.total_steps),
+        };
         self.seconds = at.elapsed.as_secs_f64();
         let sum: f64 = at.log_density.iter().map(|x| x.as_f64()).sum();
         self.mean_log_density = sum / at.log_density.len() as f64;
@@ -100,7 +104,10 @@ impl Seen {
             column.clear();
             column.extend(self.particles.iter().map(|&i| at.state.row(i)[j].as_f64()));
         }
-        let Some(velocity_norm) = at.velocity_norm else { return };
+        if at.step == 0 {
+            return;
+        }
+        let velocity_norm = at.velocity_norm.unwrap_or(f64::NAN);
         let bandwidth = at.bandwidths.first().copied().unwrap_or(f64::NAN);
         self.trace.step.push(at.step);
         self.trace.gradients.push(at.gradients);
@@ -123,7 +130,7 @@ impl Seen {
         (summary.steps, summary.gradients) = (self.step, self.gradients);
         summary.seconds = self.seconds;
         summary.mean_log_density = self.mean_log_density;
-        summary.ended = format!("of {}, under way", self.total_steps);
+        summary.ended = self.under_way;
         summary.particles = self.points.count;
         if self.has_moments {
             summary.moments = moments(&self.points, exact);

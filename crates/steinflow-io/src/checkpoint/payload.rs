@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use steinflow::arrays::Arrays;
 use steinflow::run::{Checkpoint, Learnt, Past, Saved, TraceRow};
 use steinflow::{Matrix, Real};
 
@@ -131,7 +132,13 @@ fn write_checkpoint<T: Real>(at: &Checkpoint<T>, pen: &mut Pen<impl Write>) -> i
         pen.floats(&past.integrator)?;
     }
     pen.count(at.elapsed.as_secs())?;
-    pen.count(u64::from(at.elapsed.subsec_nanos()))
+    pen.count(u64::from(at.elapsed.subsec_nanos()))?;
+    pen.count(at.learnt.as_slice().len() as u64)?;
+    for (name, values) in at.learnt.as_slice() {
+        pen.text(name)?;
+        pen.floats(values)?;
+    }
+    Ok(())
 }
 
 fn read_checkpoint<T: Real>(eye: &mut Eye<'_>) -> Result<Checkpoint<T>, Damage> {
@@ -165,6 +172,12 @@ fn read_checkpoint<T: Real>(eye: &mut Eye<'_>) -> Result<Checkpoint<T>, Damage> 
         },
         elapsed: Duration::from_secs(eye.count()?)
             .saturating_add(Duration::from_nanos(u64::from(small(eye.count()?)?))),
+        learnt: {
+            // A name and its numbers have a length each.
+            let count = eye.length(16)?;
+            let array = |_| Ok((eye.text()?.to_owned(), eye.floats()?));
+            Arrays::new((0..count).map(array).collect::<Result<_, Damage>>()?)
+        },
     })
 }
 

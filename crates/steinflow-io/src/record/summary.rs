@@ -20,7 +20,7 @@ pub struct Summary {
     pub samples: Option<usize>,
     /// Steps taken.
     pub steps: u64,
-    /// `finished`, `at rest`, `out of time` or `interrupted`.
+    /// `finished`, `at rest`, `out of time`, `interrupted` or `not done`.
     pub ended: String,
     /// Evaluations of the target.
     pub gradients: u64,
@@ -33,6 +33,9 @@ pub struct Summary {
     /// Of the samples, or of the last particles; none of a network's weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moments: Vec<Moment>,
+    /// How the ensemble of `auto` fared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ensemble: Option<Ensemble>,
     /// How a network predicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
@@ -49,6 +52,41 @@ pub struct Summary {
     /// Whether the particles can be believed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
+}
+
+/// How an ensemble fared.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Ensemble {
+    /// Whether its stop rule was met.
+    pub done: bool,
+    /// What was not met.
+    pub reasons: Vec<String>,
+    /// Draws of every particle.
+    pub draws: usize,
+    /// Least effective draws of coordinates, their distances from the middle, and their squares.
+    #[serde(deserialize_with = "number")]
+    pub effective: f64,
+    /// The largest R̂ over particles.
+    #[serde(deserialize_with = "number")]
+    pub rhat: f64,
+    /// The largest drift of a mean, in standard errors.
+    #[serde(deserialize_with = "number")]
+    pub drift: f64,
+    /// Mean acceptance of moves while drawing.
+    #[serde(deserialize_with = "number")]
+    pub acceptance: f64,
+    /// Step size of moves, in units in which the target is near N(0, I).
+    #[serde(deserialize_with = "number")]
+    pub step_size: f64,
+    /// Modes that moves jump between.
+    pub modes: usize,
+    /// Bends: the coordinate that others depend on, and how many do.
+    pub bends: Vec<(usize, usize)>,
+    /// Gradients of each particle before the first draw.
+    #[serde(deserialize_with = "number")]
+    pub warm_up: f64,
+    /// Evaluations of the target, of all particles together.
+    pub evaluations: u64,
 }
 
 /// Moments of one coordinate.

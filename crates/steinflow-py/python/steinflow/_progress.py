@@ -27,6 +27,19 @@ def line(title: str, step: int, total: int, seconds: float) -> str:
     return f"{title}: {step}/{total} steps, {share:.0%}, {seconds:.0f} s{left}".replace("%", " %")
 
 
+def stage_line(title: str, stage: str, effective: tuple[float, float], seconds: float) -> str:
+    """One line about an ensemble.
+
+    >>> stage_line("auto", "draw", (500.2, 2000.0), 3.2)
+    'auto: draw, 500 of 2000 effective draws, 3 s'
+    >>> stage_line("auto", "climb", (0.0, 2000.0), 0.1)
+    'auto: climb, 0 s'
+    """
+    found, wanted = effective
+    draws = f", {found:.0f} of {wanted:.0f} effective draws" if found else ""
+    return f"{title}: {stage}{draws}, {seconds:.0f} s"
+
+
 class Bar:
     """Called with (step, total, seconds) now and then; draws itself where somebody can see it."""
 
@@ -40,8 +53,18 @@ class Bar:
     def visible(self) -> bool:
         return self.notebook or self.terminal
 
-    def __call__(self, step: int, total: int, seconds: float) -> None:
-        text = line(self.title, step, total, seconds)
+    def __call__(
+        self,
+        step: int,
+        total: int,
+        seconds: float,
+        stage: str | None = None,
+        effective: tuple[float, float] | None = None,
+    ) -> None:
+        if stage is None or effective is None:
+            text = line(self.title, step, total, seconds)
+        else:
+            text = stage_line(self.title, stage, effective, seconds)
         if self.terminal:
             filled = WIDTH * step // total if total else WIDTH
             bar = "█" * filled + "·" * (WIDTH - filled)

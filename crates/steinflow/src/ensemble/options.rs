@@ -39,6 +39,11 @@ impl Default for Options {
 const LEAST_PARTICLES: usize = 8;
 
 impl Options {
+    /// N unless somebody says otherwise.
+    pub fn default_particles(dim: usize) -> usize {
+        if dim <= 10 { 64 } else { 100 }
+    }
+
     /// N for a target of `dim` coordinates, once all is found to fit.
     pub(super) fn check(&self, dim: usize) -> Result<usize> {
         if dim == 0 {
@@ -56,9 +61,8 @@ impl Options {
             let remedy = "give at least 1 gradient for each particle; 3000 is the default";
             return Err(Error::setting("gradients", self.gradients, remedy));
         }
-        let by_default = if dim <= 10 { 64 } else { 100 };
         let given = self.start.as_ref().map(Matrix::rows);
-        let count = self.particles.or(given).unwrap_or(by_default);
+        let count = self.particles.or(given).unwrap_or_else(|| Self::default_particles(dim));
         if count < LEAST_PARTICLES {
             let remedy = format!("take at least {LEAST_PARTICLES}: they learn from each other");
             return Err(Error::setting("particles", count, remedy));

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::arrays::Arrays;
 use crate::system::Saved;
 use crate::{Error, Real, Result};
 
@@ -41,6 +42,8 @@ pub struct Checkpoint<T> {
     pub past: Vec<Past<T>>,
     /// Wall-clock time so far.
     pub elapsed: Duration,
+    /// The ensemble, or the coordinates that it has learnt for the run; empty where there are none.
+    pub learnt: Arrays,
 }
 
 /// A state that a run was in, to go back to from a fault.

@@ -14,6 +14,8 @@ use crate::{Error, Matrix, Real, Result};
 pub struct Samples<T> {
     from: u64,
     every: u64,
+    /// Whether the draws of an ensemble are collected, whatever their steps.
+    of_ensemble: bool,
     chains: usize,
     steps: Vec<u64>,
     values: Vec<T>,
@@ -22,7 +24,19 @@ pub struct Samples<T> {
 impl<T: Real> Samples<T> {
     /// Collects at `from`, `from + every`, …
     pub fn new(from: u64, every: u64) -> Self {
-        Self { from, every: every.max(1), chains: 0, steps: Vec::new(), values: Vec::new() }
+        Self {
+            from,
+            every: every.max(1),
+            of_ensemble: false,
+            chains: 0,
+            steps: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Collects the draws of an ensemble.
+    pub fn of_ensemble() -> Self {
+        Self { of_ensemble: true, ..Self::new(0, 1) }
     }
 
     /// Goes on with what was collected before a checkpoint: the step of every draw, and all samples
@@ -44,10 +58,29 @@ impl<T: Real> Samples<T> {
         Ok(Self { chains, steps, values: theta.into_vec(), ..Self::new(from, every) })
     }
 
+    /// As [`Samples::resume`], for the draws of an ensemble.
+    pub fn resume_ensemble(chains: usize, steps: Vec<u64>, theta: Matrix<T>) -> Result<Self> {
+        Ok(Self { of_ensemble: true, ..Self::resume(0, 1, chains, steps, theta)? })
+    }
+
     /// The observer that fills these samples.
     pub fn observer(&mut self) -> impl Observer<T> + '_ {
         move |at: &Snapshot<'_, T>| {
-            if at.step >= self.from && (at.step - self.from).is_multiple_of(self.every) {
+            let is_due = if self.of_ensemble {
+                let draw = at.ensemble.and_then(|ensemble| ensemble.draw);
+                // Draws that turned out to be warm-up are forgotten.
+                if let Some(draw) = draw {
+                    self.steps.truncate(draw);
+                    self.values.truncate(draw * self.chains * at.dim);
+                }
+                draw.is_some()
+            } else {
+                // The warm-up of a method is not a step of it.
+                at.ensemble.is_none()
+                    && at.step >= self.from
+                    && (at.step - self.from).is_multiple_of(self.every)
+            };
+            if is_due {
                 self.chains = at.state.rows();
                 self.steps.push(at.step);
                 for i in 0..at.state.rows() {

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::Checkpoint;
+use crate::ensemble::Stage;
 use crate::{MatRef, Real, Result};
 
 /// The particles after a step.
@@ -34,7 +35,33 @@ pub struct Snapshot<'a, T> {
     pub gradients: u64,
     /// Wall-clock time so far.
     pub elapsed: Duration,
+    /// How far an ensemble is, while one is at work.
+    pub ensemble: Option<EnsembleView>,
     pub(super) camera: Camera<'a, T>,
+}
+
+/// How far an ensemble is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EnsembleView {
+    /// What it is at.
+    pub stage: Stage,
+    /// `Some(k)` when θ are draws number k of all chains: see [`Moment::draw`](crate::ensemble::Moment).
+    pub draw: Option<usize>,
+    /// Effective draws so far, and how many are wanted.
+    pub effective: (f64, f64),
+    /// The largest R̂, once there is one.
+    pub rhat: Option<f64>,
+    /// The share of the gradients that was used.
+    pub used: f64,
+}
+
+impl EnsembleView {
+    /// How much of the run is done, from 0 to 1: by effective draws or by the budget, whichever is nearer
+    /// to its end.
+    pub fn share(&self) -> f64 {
+        let (found, wanted) = self.effective;
+        self.used.max(found / wanted).clamp(0.0, 1.0)
+    }
 }
 
 impl<T: Real> Snapshot<'_, T> {

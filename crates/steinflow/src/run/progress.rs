@@ -5,14 +5,17 @@ use std::time::{Duration, Instant};
 
 use super::observer::Camera;
 use super::rewind::Rewind;
+use super::warm_up::Warmth;
 use super::{Checkpoint, Ended, NonFinitePolicy, Observer, Past, Snapshot};
 use crate::integrator::Integrator;
 use crate::system::System;
-use crate::{Error, Real, Result};
+use crate::{Error, Matrix, Real, Result};
 
 /// Where a run is.
 pub(super) struct Position<'a, T: Real> {
     pub(super) system: System<'a, T>,
+    /// The coordinates that the system moves in, where they were learnt.
+    pub(super) warmth: Option<Warmth>,
     pub(super) phase: usize,
     pub(super) step: u64,
     time: f64,
@@ -35,9 +38,15 @@ pub(super) struct Progress<'a, T: Real> {
 
 impl<'a, T: Real> Position<'a, T> {
     /// Before the first step.
-    pub(super) fn start(system: System<'a, T>, policy: NonFinitePolicy, begun: Instant) -> Self {
+    pub(super) fn start(
+        system: System<'a, T>,
+        policy: NonFinitePolicy,
+        begun: Instant,
+        warmth: Option<Warmth>,
+    ) -> Self {
         Self {
             system,
+            warmth,
             phase: 0,
             step: 0,
             time: 0.0,
@@ -54,7 +63,8 @@ impl<'a, T: Real> Position<'a, T> {
     pub(super) fn take_up(&mut self, checkpoint: Checkpoint<T>) -> Result<()> {
         self.system.restore(&checkpoint.particles)?;
         let Checkpoint { gradients, frozen, squared_speeds, .. } = &checkpoint;
-        self.system.take_up(*gradients, frozen, squared_speeds)?;
+        let earlier = self.warmth.as_ref().map_or(0, |warmth| warmth.gradients);
+        self.system.take_up(gradients.saturating_sub(earlier), frozen, squared_speeds)?;
         self.phase = checkpoint.phase;
         self.step = checkpoint.step;
         self.time = checkpoint.time;
@@ -75,14 +85,20 @@ impl<'a, T: Real> Position<'a, T> {
             time: self.time,
             step_size_factor: self.factor,
             shrinks: self.shrinks,
-            gradients: self.system.gradients(),
+            gradients: self.gradients(),
             frozen: self.system.frozen(),
             squared_speeds: self.system.squared_speeds().to_vec(),
             particles: self.system.save(),
             integrator: integrator.map(Integrator::memory).unwrap_or_default(),
             past: if kept { self.rewind.past().to_vec() } else { Vec::new() },
             elapsed: self.elapsed(),
+            learnt: self.warmth.as_ref().map(Warmth::save).unwrap_or_default(),
         }
+    }
+
+    /// Evaluations of the target, those of a warm-up included.
+    pub(super) fn gradients(&self) -> u64 {
+        self.system.gradients() + self.warmth.as_ref().map_or(0, |warmth| warmth.gradients)
     }
 
     /// Wall-clock time, over all processes.
@@ -169,19 +185,23 @@ impl<T: Real> Progress<'_, T> {
     ) -> Result<Option<Ended>> {
         let at = &self.at;
         let take = || at.checkpoint(integrator);
+        let dim = at.system.structure().dim();
+        let in_theta = at.warmth.as_ref().map(|warmth| warmth.in_theta(at.system.state(), dim));
         let snapshot = Snapshot {
             step: at.step,
             total_steps: self.total_steps,
             time: at.time,
             step_size: at.system.step_size(),
-            state: at.system.state(),
-            dim: at.system.structure().dim(),
+            state: in_theta.as_ref().map_or(at.system.state(), Matrix::as_ref),
+            dim,
             log_density: at.system.log_density(),
-            score: at.system.full_score(),
+            // In learnt coordinates the score is not that of θ.
+            score: at.system.full_score().filter(|_| in_theta.is_none()),
             velocity_norm,
             bandwidths: at.system.bandwidths(),
-            gradients: at.system.gradients(),
+            gradients: at.gradients(),
             elapsed: at.elapsed(),
+            ensemble: None,
             camera: Camera(&take),
         };
         let mut ended = None;

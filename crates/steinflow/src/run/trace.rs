@@ -63,14 +63,14 @@ impl Trace {
             {
                 self.rows.pop();
             }
-            if let Some(velocity_norm) = at.velocity_norm
-                && (at.step.is_multiple_of(self.every) || last)
-            {
-                let sum: f64 = at.log_density.iter().map(|x| x.as_f64()).sum();
+            let sum: f64 = at.log_density.iter().map(|x| x.as_f64()).sum();
+            let due = at.step > 0 && (at.step.is_multiple_of(self.every) || last);
+            // An ensemble may have particles at walls until it has weeded them.
+            if due && sum.is_finite() {
                 self.rows.push(TraceRow {
                     step: at.step,
                     mean_log_density: sum / at.log_density.len() as f64,
-                    velocity_norm,
+                    velocity_norm: at.velocity_norm.unwrap_or(f64::NAN),
                     bandwidth: at.bandwidths.first().copied(),
                     stein_discrepancy: if last || at.step.is_multiple_of(32 * self.every) {
                         stein_discrepancy(at)
