@@ -21,7 +21,7 @@
 //! After Shen, Heinonen and Kaski, [De-randomizing MCMC dynamics with the diffusion Stein
 //! operator](https://arxiv.org/abs/2110.03768) (2021).
 
-pub mod arrays;
+mod arrays;
 pub mod coordinates;
 pub mod diagnostics;
 pub mod dynamics;

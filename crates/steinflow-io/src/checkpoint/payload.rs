@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use steinflow::arrays::Arrays;
+use steinflow::Arrays;
 use steinflow::run::{Checkpoint, Learnt, Past, Saved, TraceRow};
 use steinflow::{Matrix, Real};
 
