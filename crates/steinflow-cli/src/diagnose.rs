@@ -61,7 +61,14 @@ pub fn command(arguments: &DiagnoseArguments) -> Result<ExitCode> {
     for (run, path) in runs.iter().zip(&arguments.runs) {
         let particles = (&run.state, &run.structure);
         let (course, draws) = (&run.course, run.draws.as_ref());
-        let verdict = verdict::judge(&run.config, &*run.model, particles, course, draws)?;
+        let verdict = verdict::judge(
+            &run.config,
+            &*run.model,
+            particles,
+            course,
+            draws,
+            run.stop_rule.as_ref(),
+        )?;
         let mut bytes = Vec::new();
         write_json(&verdict, &mut bytes)?;
         add_to_run(path, DIAGNOSIS, &bytes, true)?;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 use steinflow::Real;
+use steinflow::diagnostics::StopRule;
 use steinflow::run::{Ended, Outcome};
 use steinflow_io::record::{self, Diagnosis, Summary};
 use steinflow_io::{CheckpointFile, RunFolder, Unfinished, write_checkpoint, write_json};
@@ -177,7 +178,9 @@ impl Job<'_> {
         let &Found { model, outcome, record, .. } = result;
         let particles = (&outcome.state, &outcome.structure);
         let (course, samples) = (record.trace.rows().into(), record.samples.as_ref());
-        match verdict::judge(&self.config, model, particles, &course, samples) {
+        let rule = outcome.report.as_ref().map(StopRule::from);
+        let rule = rule.as_ref();
+        match verdict::judge(&self.config, model, particles, &course, samples, rule) {
             Ok(diagnosis) => Some(diagnosis),
             Err(error) => {
                 tell!("warning: there is no verdict: {error}");

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use steinflow::diagnostics::{
-    Course, Diagnosis, EnergyDistance, Judged, Statistic, SteinKernel, pooled_bandwidth,
+    Course, Diagnosis, EnergyDistance, Judged, Statistic, SteinKernel, StopRule, pooled_bandwidth,
     sliced_wasserstein, squared_mean_discrepancy,
 };
 use steinflow::kernel::{Bandwidth, Radial};
@@ -20,7 +20,7 @@ use crate::threads::compute;
 /// Judges the particles of a run, `state` with auxiliary variables; `draws` are collected ones, draw after
 /// draw of all particles.
 #[pyfunction]
-#[pyo3(signature = (target, state, config, *, log_densities, discrepancies, draws=None, search_modes=true))]
+#[pyo3(signature = (target, state, config, *, log_densities, discrepancies, draws=None, stop_rule=None, search_modes=true))]
 pub fn diagnose<'py>(
     py: Python<'py>,
     target: Target<'py>,
@@ -29,11 +29,18 @@ pub fn diagnose<'py>(
     log_densities: Vec<f64>,
     discrepancies: Vec<f64>,
     draws: Option<Array2<'py>>,
+    stop_rule: Option<Said>,
     search_modes: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let discrepancies = discrepancies.into_iter().filter(|x| !x.is_nan()).collect();
     let course = Course { log_densities, discrepancies };
-    let request = Request { py, config: &config, course: &course, search_modes };
+    let request = Request {
+        py,
+        config: &config,
+        course: &course,
+        stop_rule: stop_rule.map(StopRule::from),
+        search_modes,
+    };
     match (state, draws) {
         (Array2::Double(state), None) => request.judge(&target, &state, None),
         (Array2::Single(state), None) => request.judge(&target, &state, None),
@@ -47,10 +54,29 @@ pub fn diagnose<'py>(
     }
 }
 
+/// What a sampler with an accept step says of its draws, as `run` gives it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Said {
+    done: bool,
+    reasons: Vec<String>,
+    effective: f64,
+    rhat: f64,
+    drift: f64,
+}
+
+impl From<Said> for StopRule {
+    fn from(said: Said) -> Self {
+        let Said { done, reasons, effective, rhat, drift } = said;
+        Self { is_met: done, reasons, effective, rhat, drift }
+    }
+}
+
 struct Request<'py, 's> {
     py: Python<'py>,
     config: &'s Config,
     course: &'s Course,
+    stop_rule: Option<StopRule>,
     search_modes: bool,
 }
 
@@ -79,6 +105,7 @@ impl<'py> Request<'py, '_> {
             is_random: self.config.complete.is_random(),
             course: self.course,
             draws: draws.as_ref(),
+            stop_rule: self.stop_rule.as_ref(),
             search_modes: self.search_modes,
         };
         let found = compute(self.py, || judged.diagnose()).map_err(to_python)?;

@@ -19,7 +19,7 @@ pub use auxiliary::{AuxiliaryMarginal, auxiliary_marginals};
 pub use diagnosis::{Diagnosis, Evidence, Subject, Verdict};
 pub use energy_distance::EnergyDistance;
 pub use identities::{Estimate, SteinIdentities, Unevenness};
-pub use judge::{Course, Judged};
+pub use judge::{Course, Judged, StopRule};
 pub use mean_discrepancy::{pooled_bandwidth, squared_mean_discrepancy};
 pub use mode_weights::{ModeWeight, Modes, weigh_modes};
 pub use modes::{ModeSearch, search_modes};

@@ -47,6 +47,7 @@ fn judge(target: &dyn LogDensity<f64>, theta: &Matrix<f64>) -> Result<Verdict> {
         is_random: true,
         course: &Course::default(),
         draws: None,
+        stop_rule: None,
         search_modes: true,
     };
     Ok(judged.diagnose()?.verdict)
@@ -74,6 +75,7 @@ fn the_collapse_of_svgd_is_caught_and_exact_draws_pass() -> Result<()> {
                 is_random: false,
                 course: &trace.rows().into(),
                 draws: None,
+                stop_rule: None,
                 search_modes: true,
             };
             let diagnosis = judged.diagnose()?;

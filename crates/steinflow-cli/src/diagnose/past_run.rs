@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use steinflow::Matrix;
-use steinflow::diagnostics::Course;
+use steinflow::diagnostics::{Course, StopRule};
 use steinflow::dynamics::{Dynamics, Structure};
 use steinflow::run::Samples;
 use steinflow_io::Values;
@@ -25,6 +25,7 @@ pub struct PastRun {
     pub state: Matrix<f64>,
     pub draws: Option<Samples<f64>>,
     pub course: Course,
+    pub stop_rule: Option<StopRule>,
 }
 
 impl PastRun {
@@ -48,7 +49,14 @@ impl PastRun {
             .map(|table| samples(&table, &names, state.rows()))
             .transpose()?;
         let course = course(&run.table(record::TRACE)?)?;
-        Ok(Self { config, model, dynamics, structure, state, draws, course })
+        let stop_rule = run.summary()?.ensemble.map(|ensemble| StopRule {
+            is_met: ensemble.done,
+            reasons: ensemble.reasons,
+            effective: ensemble.effective,
+            rhat: ensemble.rhat,
+            drift: ensemble.drift,
+        });
+        Ok(Self { config, model, dynamics, structure, state, draws, course, stop_rule })
     }
 
     /// The draws where there are any, otherwise the last particles.

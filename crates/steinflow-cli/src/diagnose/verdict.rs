@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use steinflow::diagnostics::{Course, Judged};
+use steinflow::diagnostics::{Course, Judged, StopRule};
 use steinflow::dynamics::Structure;
 use steinflow::run::Samples;
 use steinflow::{Matrix, Real};
@@ -24,6 +24,7 @@ pub fn judge<T: Real>(
     (state, structure): (&Matrix<T>, &Structure),
     course: &Course,
     draws: Option<&Samples<T>>,
+    stop_rule: Option<&StopRule>,
 ) -> Result<Diagnosis> {
     let judged = Judged {
         target: &model,
@@ -33,6 +34,7 @@ pub fn judge<T: Real>(
         is_random: config.is_random(),
         course,
         draws: draws.filter(|draws| !draws.steps().is_empty()),
+        stop_rule,
         search_modes: config.model != NETWORK
             && model.data_rows().saturating_mul(model.dim()) <= MOST_NUMBERS,
     };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use serde::{Deserialize, Serialize};
-use steinflow::diagnostics::{Course, EnergyDistance, Verdict};
+use steinflow::diagnostics::{Course, EnergyDistance, StopRule, Verdict};
 use steinflow::dynamics::Langevin;
 use steinflow::run::{Samples, Trace};
 use steinflow::{Error as LibraryError, Matrix};
@@ -202,7 +202,7 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
         theta = exact(plan.particles, 1000 + seed)?;
         let structure =
             steinflow::dynamics::Dynamics::<f64>::structure(&Langevin::new(), model.dim());
-        diagnosis = judge(&config, &*model, (&theta, &structure), &Course::default(), None)?;
+        diagnosis = judge(&config, &*model, (&theta, &structure), &Course::default(), None, None)?;
     } else {
         let mut samples = config.samples::<f64>();
         let mut trace = Trace::new(config.trace_every);
@@ -226,7 +226,10 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
             Ok(outcome) => {
                 theta = samples.as_ref().map_or_else(|| outcome.theta(), Samples::theta);
                 let state = (&outcome.state, &outcome.structure);
-                diagnosis = judge(&config, &*model, state, &trace.rows().into(), samples.as_ref())?;
+                let rule = outcome.report.as_ref().map(StopRule::from);
+                let course = trace.rows().into();
+                diagnosis =
+                    judge(&config, &*model, state, &course, samples.as_ref(), rule.as_ref())?;
             }
         }
     }

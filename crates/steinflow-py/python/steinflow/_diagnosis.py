@@ -61,6 +61,7 @@ def of_result(result: Result, search_modes: bool) -> Diagnosis:
         log_densities=result.trace["mean_log_density"].tolist(),
         discrepancies=result.trace["ksd"].tolist(),
         draws=draws if draws is not None and len(draws) else None,
+        stop_rule=result.report,
         search_modes=search_modes,
     )
     evidence = tuple(Evidence(**item) for item in found.pop("evidence"))

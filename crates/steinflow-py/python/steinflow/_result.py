@@ -37,14 +37,23 @@ class Result:
         self.log_density: np.ndarray = outcome["log_density"]
         """log π(θ) of every particle, on all of the data."""
         self.ended: str = outcome["ended"]
-        """`finished`, `at rest`, `out of time` or `interrupted`."""
+        """`finished`, `at rest`, `out of time`, `interrupted`, or `not done` where `auto` ended without
+        meeting its stop rule: `report` says why."""
         self.steps: int = outcome["steps"]
         self.trace: dict[str, np.ndarray] = outcome["trace"]
         """Step, mean log density, velocity norm, bandwidth, KSD, step size, gradients and seconds."""
         self.method: str = run.config.method
         self._draws: np.ndarray | None = outcome.get("draws")
         self.draw_steps: np.ndarray | None = outcome.get("draw_steps")
+        self.report: dict[str, Any] | None = outcome.get("report")
+        """What `auto` says of its draws: `done`, `reasons` if not, `effective` draws, `rhat`, `drift`,
+        `acceptance`, `modes`, `bends`, gradients of the `warm_up` and `evaluations` in all."""
         self._outcome = outcome
+
+    @property
+    def config(self) -> str:
+        """All settings of the run, those left out filled in, as a TOML file that the command reads."""
+        return self._run.config.toml
 
     @property
     def theta(self) -> np.ndarray:

@@ -99,7 +99,7 @@ def run(
     *,
     init: NDArray[Any] | None = None,
     interrupt: Interrupt | None = None,
-    progress: Callable[[int, int, float], None] | None = None,
+    progress: Callable[..., None] | None = None,
     callback: Callable[[dict[str, Any]], Any] | None = None,
     checkpoint: Checkpoint | None = None,
     save: Any = None,
@@ -124,6 +124,7 @@ def diagnose(
     log_densities: Sequence[float],
     discrepancies: Sequence[float],
     draws: NDArray[Any] | None = None,
+    stop_rule: Mapping[str, Any] | None = None,
     search_modes: bool = True,
 ) -> dict[str, Any]: ...
 def ksd_test(

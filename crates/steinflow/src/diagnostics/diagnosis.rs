@@ -8,9 +8,10 @@ mod conclusion;
 mod examination;
 
 pub(super) use examination::LARGEST_R_HAT;
+use examination::look_at_the_stop_rule;
 
 use super::identities::SteinIdentities;
-use super::{ChainSummary, ModeSearch, Modes};
+use super::{ChainSummary, ModeSearch, Modes, StopRule};
 use crate::dynamics::Structure;
 use crate::{MatRef, Real, Result};
 
@@ -107,6 +108,8 @@ pub struct Subject<'a, T> {
     pub history: &'a [f64],
     /// Stein discrepancy of the particles along the run, at even steps; may be empty.
     pub discrepancies: &'a [f64],
+    /// What a sampler with an accept step says of its draws.
+    pub stop_rule: Option<&'a StopRule>,
     /// What a search for modes without particles has found, if there was one.
     pub search: Option<&'a ModeSearch>,
     /// The modes that have particles, if they were weighed.
@@ -128,6 +131,8 @@ enum Fault {
     TooShort,
     /// Chains that have not met.
     Remembering,
+    /// A stop rule that is not met.
+    Unsettled,
     Narrow,
     Wide,
     /// Narrow along some directions, wide along others.
@@ -170,6 +175,12 @@ impl<T: Real> Subject<'_, T> {
             ));
         }
         let mut found = Findings::default();
+        if let Some(rule) = self.stop_rule {
+            look_at_the_stop_rule(rule, &mut found);
+            self.look_at_unvisited_modes(&mut found);
+            self.look_at_the_rank(&mut found);
+            return Ok(self.conclude(found));
+        }
         self.look_at_the_course(&mut found);
         self.look_at_the_discrepancy(&mut found);
         let identities = match self.modes {

@@ -3,6 +3,7 @@
 use super::diagnosis::LARGEST_R_HAT;
 use super::{ChainSummary, Diagnosis, Subject, search_modes, summarise_chains, weigh_modes};
 use crate::dynamics::Structure;
+use crate::ensemble::Report;
 use crate::run::{Samples, TraceRow};
 use crate::{LogDensity, Matrix, Real, Result};
 
@@ -27,6 +28,34 @@ impl From<&[TraceRow]> for Course {
     }
 }
 
+/// What a sampler with an accept step says of its draws. Their law is exact once the sampler has been
+/// everywhere, so that this, and modes that it has missed, is all that can be wrong with them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StopRule {
+    /// Whether it is content.
+    pub is_met: bool,
+    /// What it is not content with.
+    pub reasons: Vec<String>,
+    /// Least effective draws.
+    pub effective: f64,
+    /// The largest R̂ over particles.
+    pub rhat: f64,
+    /// The largest drift of a mean, in standard errors.
+    pub drift: f64,
+}
+
+impl From<&Report> for StopRule {
+    fn from(report: &Report) -> Self {
+        Self {
+            is_met: report.done,
+            reasons: report.reasons.iter().map(ToString::to_string).collect(),
+            effective: report.effective,
+            rhat: report.rhat,
+            drift: report.drift,
+        }
+    }
+}
+
 /// A run that has ended.
 #[derive(Clone, Copy)]
 pub struct Judged<'a, T: Real> {
@@ -44,6 +73,8 @@ pub struct Judged<'a, T: Real> {
     pub course: &'a Course,
     /// Draws collected along the run, if there are any: they are judged then.
     pub draws: Option<&'a Samples<T>>,
+    /// What a sampler with an accept step says of its draws.
+    pub stop_rule: Option<&'a StopRule>,
     /// Whether to look for modes without particles. Not for networks, whose units can change places:
     /// they have more modes than anybody has particles.
     pub search_modes: bool,
@@ -82,6 +113,7 @@ impl<T: Real> Judged<'_, T> {
             is_even: self.is_interacting && !self.is_random,
             history: &self.course.log_densities,
             discrepancies: &self.course.discrepancies,
+            stop_rule: self.stop_rule,
             search: search.as_ref(),
             modes: modes.as_ref(),
         }

@@ -14,8 +14,10 @@ const MOST: usize = 12;
 const LEAST_PARTICLES: usize = 4;
 /// Draws, and the share of all draws, that a region must have.
 const LEAST_DRAWS: (usize, f64) = (8, 0.002);
-/// Between two centres at 0 and 1, draws this near to 0, ½ and 1 are compared.
+/// Between two centres at 0 and 1, draws this near to a place are counted there.
 const NEAR: f64 = 0.12;
+/// Places on the line through two centres at which draws are counted, from −1 to 2.
+const PLACES: usize = 61;
 
 /// One mode: mean and metric in z.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,19 +199,28 @@ fn mean_of(rows: MatRef<'_, f64>, chosen: &[usize]) -> Vec<f64> {
     out
 }
 
-/// Whether rows are rare halfway between two centres.
+/// Whether rows are rare somewhere between the densest place on one side of the middle of two centres and
+/// the densest on the other. The centre of a side is no such place where the side holds several modes itself.
 fn valley(white: MatRef<'_, f64>, rows: &[usize], from: &[f64], to: &[f64]) -> bool {
     let axis: Vec<f64> = to.iter().zip(from).map(|(b, a)| b - a).collect();
     let square = axis.iter().map(|x| x * x).sum::<f64>().max(1e-300);
-    let mut near = [0_usize; 3];
+    let place_of = |k: usize| 3.0 * k as f64 / (PLACES - 1) as f64 - 1.0;
+    let mut counts = [0_usize; PLACES];
     for &r in rows {
         let away = white.row(r).iter().zip(from).zip(&axis);
         let place = away.map(|((x, a), axis)| (x - a) * axis).sum::<f64>() / square;
-        for (count, at) in near.iter_mut().zip([0.0, 0.5, 1.0]) {
-            *count += usize::from((place - at).abs() < NEAR);
+        for (k, count) in counts.iter_mut().enumerate() {
+            *count += usize::from((place - place_of(k)).abs() < NEAR);
         }
     }
-    2 * near[1] < near[0].min(near[2])
+    // Of equals, the one nearest to the middle.
+    let middle = PLACES / 2;
+    let densest = |places: &mut dyn Iterator<Item = usize>| {
+        places.reduce(|best, k| if counts[k] > counts[best] { k } else { best }).unwrap_or(middle)
+    };
+    let (low, high) = (densest(&mut (0..middle).rev()), densest(&mut (middle + 1..PLACES)));
+    let rarest = (low..=high).map(|k| counts[k]).min().unwrap_or(0);
+    2 * rarest < counts[low].min(counts[high])
 }
 
 /// Joins regions that no valley parts.
@@ -234,4 +245,31 @@ pub(super) fn merge(white: MatRef<'_, f64>, mut labels: Vec<usize>) -> Vec<usize
         }
     }
     labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::random_states;
+
+    /// Draws of particles that stay in modes at these places of the first axis, one after the other.
+    fn draws(modes: &[f64], draws: usize) -> (Matrix<f64>, usize) {
+        let particles = 20 * modes.len();
+        let noise = random_states(draws * particles, 2, 3);
+        let place = |r: usize| modes[r % modes.len()];
+        let at = |r: usize, j: usize| noise.row(r)[j] + if j == 0 { place(r) } else { 0.0 };
+        (Matrix::from_fn(draws * particles, 2, at), particles)
+    }
+
+    #[test]
+    fn modes_are_told_apart_however_many_there_are() {
+        for modes in [&[0.0][..], &[-4.0, 4.0], &[-6.0, 0.0, 6.0], &[-9.0, -3.0, 3.0, 9.0]] {
+            let (white, particles) = draws(modes, 12);
+            let labels = split(white.as_ref(), particles, &vec![0; white.rows()]);
+            let labels = merge(white.as_ref(), labels);
+            assert_eq!(distinct(&labels).len(), modes.len(), "{modes:?}");
+            // Every particle has one label, and those of a mode share it.
+            assert!((0..white.rows()).all(|r| labels[r] == labels[r % modes.len()]), "{modes:?}");
+        }
+    }
 }

@@ -19,6 +19,11 @@ impl<T: Real> Subject<'_, T> {
         let (verdict, headline) = if found.has(Fault::MissingMode) {
             let headline = "There is a mode without particles.".to_owned();
             (Verdict::NotConverged, headline)
+        } else if let Some(rule) = self.stop_rule
+            && found.has(Fault::Unsettled)
+        {
+            let why = rule.reasons.first().map_or("it ended early", String::as_str);
+            (Verdict::NotConverged, format!("The stop rule is not met: {why}."))
         } else if found.has(Fault::WrongWeights) {
             let headline = "The modes do not have the particles that they weigh.";
             (Verdict::NotConverged, headline.to_owned())
@@ -70,7 +75,10 @@ impl<T: Real> Subject<'_, T> {
                             whether the spread is right.";
             (Verdict::MeansOnly, headline.to_owned())
         } else {
-            let headline = if self.search.is_some() {
+            let headline = if self.stop_rule.is_some() && self.search.is_some() {
+                "Every move was accepted or refused by the density itself, the particles agree with each \
+                 other, and a search around them found no mode that they miss."
+            } else if self.search.is_some() {
                 "Means and spreads are as good as those of exact draws, and a search around the particles \
                  found no mode that they miss."
             } else {
@@ -99,6 +107,14 @@ impl<T: Real> Subject<'_, T> {
                 advice.push("start wider, so that every mode gets particles".to_owned());
                 advice.push(
                     "take dynamics that cross valleys: sghmc or sgrhmc-stein, with momentum"
+                        .to_owned(),
+                );
+            }
+            Verdict::NotConverged if self.stop_rule.is_some() => {
+                advice.push("let it go on: ask for more gradients".to_owned());
+                advice.push(
+                    "if particles do not mix, take more of them, start them where the modes are, or \
+                     write the model in other parameters"
                         .to_owned(),
                 );
             }

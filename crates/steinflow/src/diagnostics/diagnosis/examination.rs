@@ -2,7 +2,9 @@
 
 use super::{Evidence, Fault, Findings, Subject};
 use crate::diagnostics::identities::{Estimate, SteinIdentities, Unevenness, bound_of_largest};
-use crate::diagnostics::{ModeWeight, SteinKernel, auxiliary_marginals, directions_spanned};
+use crate::diagnostics::{
+    ModeWeight, SteinKernel, StopRule, auxiliary_marginals, directions_spanned,
+};
 use crate::kernel::{Bandwidth, Radial};
 use crate::{MatRef, Matrix, Real, Result};
 
@@ -311,6 +313,10 @@ impl<T: Real> Subject<'_, T> {
                           and entropy, beyond what is uncertain",
             });
         }
+        self.look_at_unvisited_modes(found);
+    }
+
+    pub(super) fn look_at_unvisited_modes(&self, found: &mut Findings) {
         let Some(search) = self.search else { return };
         found.note(Fault::MissingMode, search.unvisited.is_some());
         found.evidence.push(Evidence {
@@ -336,6 +342,33 @@ impl<T: Real> Subject<'_, T> {
             meaning: "effective degrees of freedom of the particles; N particles have at most N − 1",
         });
     }
+}
+
+/// What the sampler itself says.
+pub(super) fn look_at_the_stop_rule(rule: &StopRule, found: &mut Findings) {
+    found.note(Fault::Unsettled, !rule.is_met);
+    let mut note = |name, value, expected: String, meaning| {
+        found.evidence.push(Evidence { name, value, expected, passed: Some(rule.is_met), meaning });
+    };
+    note(
+        "R̂ over particles",
+        rule.rhat,
+        "below 1.1".to_owned(),
+        "whether the particles agree, as chains, on means, spreads and squares; the worst",
+    );
+    note(
+        "effective draws",
+        rule.effective,
+        "as many as were asked for".to_owned(),
+        "how many independent draws they are worth: of coordinates, their distances from the middle, and \
+         their squares; the least",
+    );
+    note(
+        "drift of a mean",
+        rule.drift,
+        "below 5".to_owned(),
+        "between the halves of the draws, in standard errors; the largest",
+    );
 }
 
 /// The one with the largest `badness`; NaN is the worst.
