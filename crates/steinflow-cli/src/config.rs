@@ -268,7 +268,8 @@ impl Config {
     pub fn kernel(&self) -> Result<Kernel> {
         let Some(options) = &self.kernel else { return Ok(Kernel::default()) };
         let (radial, view) = (Radial::parse(&options.kernel)?, View::parse(&options.kernel_on)?);
-        Ok(Kernel { radial, view, bandwidth: Bandwidth::parse(&options.bandwidth)? })
+        let bandwidth = Bandwidth::parse(&options.bandwidth)?;
+        Ok(Kernel { radial, view, bandwidth, ..Kernel::default() })
     }
 
     pub fn policy(&self) -> Result<NonFinitePolicy> {

@@ -120,6 +120,7 @@ impl Settings {
                 radial: Radial::parse(self.kernel.as_deref().unwrap_or("se"))?,
                 view: View::parse(self.kernel_on.as_deref().unwrap_or(&self.default_view))?,
                 bandwidth: Bandwidth::parse(self.bandwidth.as_deref().unwrap_or("median-log"))?,
+                ..Kernel::default()
             })
         };
         read().map_err(to_python)

@@ -32,6 +32,8 @@ pub enum Purpose {
     Projection = 9,
     /// Starts of a search for modes.
     Probe = 10,
+    /// Times between draws of the auxiliary variables.
+    Resampling = 20,
 }
 
 /// The generator of one draw: the same address always gives the same numbers.
