@@ -7,7 +7,7 @@ use steinflow::integrator::{self, Integrator, StepSize};
 use steinflow::kernel::Kernel;
 use steinflow::method::{FieldKind, Method, Parameters};
 use steinflow::precondition::RootMeanSquare;
-use steinflow::run::{NonFinitePolicy, Samples};
+use steinflow::run::{NonFinitePolicy, Resampling, Samples};
 use steinflow::{Matrix, Real};
 use steinflow_models::{ModelSpec, Start};
 
@@ -44,8 +44,8 @@ pub struct Config {
     pub trace_every: u64,
     /// How coordinates are scaled, if they are.
     pub preconditioner: Option<RootMeanSquare>,
-    /// Steps between draws of fresh auxiliary variables.
-    pub resample_every: Option<u64>,
+    /// When auxiliary variables are drawn afresh.
+    pub resampling: Option<Resampling>,
     /// The first step at which samples are collected, and the steps between them.
     pub collect: Option<(u64, u64)>,
     /// Integrators, steps and schedules.

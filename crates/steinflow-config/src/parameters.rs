@@ -52,6 +52,13 @@ impl GivenParameters {
         self.given.push((parameter, value));
     }
 
+    /// Sets a parameter that is not set.
+    pub fn fill(&mut self, parameter: Parameter, value: ParameterValue) {
+        if !self.given.iter().any(|(own, _)| *own == parameter) {
+            self.put(parameter, value);
+        }
+    }
+
     /// A parameter that is a number.
     pub fn number(&self, parameter: Parameter) -> Option<f64> {
         self.given.iter().find_map(|(own, value)| match value {

@@ -7,7 +7,7 @@ use steinflow::integrator::{self, StepSize};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Value as ParameterValue};
 use steinflow::precondition::RootMeanSquare;
-use steinflow::run::NonFinitePolicy;
+use steinflow::run::{NonFinitePolicy, Resampling};
 use steinflow::{Error as LibraryError, LogDensity, Matrix};
 use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
@@ -156,7 +156,7 @@ impl Config {
             tolerance: not_negative("tolerance", settings.tolerance)?,
             trace_every: *settings.trace_every.get_or_insert((total / 1000).max(1)),
             preconditioner: moving.preconditioner,
-            resample_every: settings.resample_every,
+            resampling: resampling(&settings)?,
             collect: moving.collect,
             phases: moving.phases,
             settings,
@@ -240,7 +240,6 @@ fn resolve_flow(settings: &mut Settings, facts: &Facts<'_>, name: &str) -> Resul
         Some(_) => method.field.parameters().to_vec(),
     };
     check_fit(settings, &method, &has)?;
-    let kernel = resolve_kernel(settings, &method, facts.is_posterior)?;
     let preconditioner = resolve_preconditioner(settings, on_network)?;
     let is_given = matches!(facts.start, Begin::Given(_))
         || settings.start_mean.is_some()
@@ -251,6 +250,10 @@ fn resolve_flow(settings: &mut Settings, facts: &Facts<'_>, name: &str) -> Resul
         && method.field != FieldKind::Lawgd;
     let needs_warm_up = !facts.start_is_good && !is_given && can_warm_up;
     let warm_up = *settings.warm_up.get_or_insert(needs_warm_up);
+    if warm_up && facts.own_dynamics.is_none() {
+        presets::in_learnt_coordinates(&method, settings);
+    }
+    let kernel = resolve_kernel(settings, &method, facts.is_posterior)?;
     // Without a start of its own, the warm-up finds one.
     let start = if warm_up && !is_given { None } else { resolve_start(settings, facts)? };
     let sharpness = || {
@@ -513,7 +516,7 @@ fn resolve_kernel(
     is_posterior: bool,
 ) -> Result<Option<Kernel>> {
     if !method.field.has_kernel() {
-        let names = ["kernel", "kernel_on", "bandwidth"];
+        let names = ["kernel", "kernel_on", "bandwidth", "affine"];
         return match names.into_iter().find(|name| settings.get(name).is_some()) {
             Some(option) => Err(Error::does_not_fit(option, of_method(method), "it has no kernel")),
             None => Ok(None),
@@ -524,7 +527,23 @@ fn resolve_kernel(
         radial: Radial::parse(&fill(&mut settings.kernel, "se"))?,
         view: View::parse(&fill(&mut settings.kernel_on, view))?,
         bandwidth: Bandwidth::parse(&fill(&mut settings.bandwidth, "median-log"))?,
+        affine: settings.affine.unwrap_or(0.0),
     }))
+}
+
+/// When auxiliary variables are drawn afresh, if they are.
+fn resampling(settings: &Settings) -> Result<Option<Resampling>> {
+    /// Of the time between two draws.
+    const JITTER: f64 = 0.2;
+    match (settings.resample_every, settings.resample_time) {
+        (Some(_), Some(_)) => {
+            let remedy = "both say when momenta are drawn afresh; drop one";
+            Err(Error::does_not_fit("resample_time", "--resample-every", remedy))
+        }
+        (Some(steps), None) => Ok(Some(Resampling::Steps(steps))),
+        (None, Some(time)) => Ok(Some(Resampling::Time { time, jitter: JITTER })),
+        (None, None) => Ok(None),
+    }
 }
 
 /// From which step on samples are collected and how often, if they are.

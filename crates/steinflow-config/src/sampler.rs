@@ -166,8 +166,8 @@ impl Config {
         if let Some(tolerance) = self.tolerance {
             sampler = sampler.tolerance(tolerance);
         }
-        if let Some(steps) = self.resample_every {
-            sampler = sampler.resample_every(steps);
+        if let Some(resampling) = self.resampling {
+            sampler = sampler.resample(resampling);
         }
         Ok(Run::Flow(sampler))
     }

@@ -39,9 +39,14 @@ steinflow::settings! {
             /// in the paper; theta for models with data, whose posteriors are narrower than the
             /// momenta, but for bnn].
             kernel_on: String as "VIEW",
-            /// median-log, liu-wang, numpyro, median, a number, or one number per block separated by
-            /// commas [default: median-log].
+            /// median-log, liu-wang, numpyro, median, white or white:F (F times median-log of N(0, I)),
+            /// a number, or one number per block separated by commas [default: median-log; after a
+            /// warm-up white:4 for svgd, white for sghmc-stein and third-order-stein].
             bandwidth: String as "RULE",
+            /// Strength c of an affine part c(1 + x·y) added to the kernel, which gives resting particles
+            /// the mean and covariance of the posterior; made for warmed-up runs [default: 1 for svgd
+            /// after a warm-up, 0 elsewhere].
+            affine: f64 as "C",
         }
         "Steps" {
             /// Number of steps of a method other than auto [default: 1000; 5000 for bnn by sgnht-stein].
@@ -53,8 +58,9 @@ steinflow::settings! {
             eta: f64 as "ETA",
             /// Momentum decay α instead of a friction: A = ασ²/ε.
             alpha: f64 as "ALPHA",
-            /// euler, splitting, midpoint-splitting, adagrad, rmsprop or adam [default: splitting with
-            /// momentum, euler without].
+            /// euler, splitting, midpoint-splitting, midpoint-drift, adagrad, rmsprop or adam [default:
+            /// splitting with momentum, euler without; after a warm-up adam for svgd, midpoint-drift
+            /// for sghmc-stein and third-order-stein].
             integrator: String as "NAME",
             /// A phase of the run instead of steps, step size and integrator, as
             /// INTEGRATOR:EPSxSTEPS; repeat for further phases, e.g. euler:1.3x300 and then
@@ -67,6 +73,9 @@ steinflow::settings! {
             precondition_hold: u64 as "COUNT",
             /// Draw the auxiliary variables afresh every so many steps.
             resample_every: u64 as "STEPS",
+            /// Draw them afresh after this much time instead, ±20 % [default: 10 for sghmc-stein and
+            /// third-order-stein after a warm-up].
+            resample_time: f64 as "T",
             /// Collect samples of all particles from this step on.
             collect_from: u64 as "STEP",
             /// Collect at every so many steps [default: the steps between resamplings, or 1].
@@ -99,7 +108,8 @@ steinflow::settings! {
 }
 
 /// Settings of which one takes the place of the others.
-const RIVALS: [(&[&str], &[&str]); 4] = [
+const RIVALS: [(&[&str], &[&str]); 5] = [
+    (&["resample_every"], &["resample_time"]),
     (&["phase"], &["steps", "step_size", "eta", "integrator"]),
     (&["step_size"], &["eta"]),
     (&["friction"], &["alpha"]),

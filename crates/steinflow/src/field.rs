@@ -24,7 +24,7 @@ pub use drift::Drift;
 pub use lawgd::Lawgd;
 pub use log_ratio::{Estimator, LogRatio};
 pub use product_space::ProductSpace;
-pub use stein::Stein;
+pub use stein::{CurlForm, Stein, TimeUnit};
 
 use crate::dynamics::Evaluated;
 use crate::{Error, Matrix, Real, Result};

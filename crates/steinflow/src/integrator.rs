@@ -10,7 +10,7 @@ pub use adaptive::{Adaptive, Rule};
 pub use euler::Euler;
 pub use schedule::StepSize;
 pub use sharpness::{places_around, sharpness};
-pub use splitting::{MidpointSplitting, SymmetricSplitting};
+pub use splitting::{MidpointDrift, MidpointSplitting, SymmetricSplitting};
 
 use crate::dynamics::Structure;
 use crate::system::System;
@@ -42,19 +42,21 @@ pub trait Integrator<T: Real = f64>: Send {
     }
 }
 
+/// The names of the integrators.
+pub const NAMES: [&str; 7] =
+    ["euler", "splitting", "midpoint-splitting", "midpoint-drift", "adagrad", "rmsprop", "adam"];
+
 /// The integrator of this name.
 pub fn named<T: Real>(name: &str) -> Result<Box<dyn Integrator<T>>> {
     Ok(match name {
         "euler" => Box::new(Euler),
         "splitting" => Box::new(SymmetricSplitting),
         "midpoint-splitting" => Box::new(MidpointSplitting),
+        "midpoint-drift" => Box::new(MidpointDrift),
         "adagrad" => Box::new(Adaptive::<T>::adagrad()),
         "rmsprop" => Box::new(Adaptive::<T>::rmsprop()),
         "adam" => Box::new(Adaptive::<T>::adam()),
-        other => {
-            let known = ["euler", "splitting", "midpoint-splitting", "adagrad", "rmsprop", "adam"];
-            return Err(Error::unknown("integrator", other, known));
-        }
+        other => return Err(Error::unknown("integrator", other, NAMES)),
     })
 }
 

@@ -3,18 +3,22 @@
 //! ```text
 //! squared exponential     k = exp(−|z − z′|²/h)         ∇₂k = (2/h)(z − z′) k
 //! inverse multiquadric    k = (1 + |z − z′|²/h)^(−1/2)  ∇₂k = (1/h)(z − z′) k³
+//! affine part, added      c(1 + z·z′)                   ∇₂k = c z
 //! ```
 
+mod affine;
 mod bandwidth;
 mod select;
 
+pub(crate) use affine::Affine;
 pub use bandwidth::{Bandwidth, EXACT_PAIRS, SAMPLED_PAIRS};
 
 use std::ops::Range;
 
 use crate::dynamics::Evaluated;
 use crate::engine::{
-    Borrowed, BorrowedCloud, Factor, KernelSums, Scratch, kernel_sums_into, vectorised,
+    Borrowed, BorrowedCloud, Factor, KernelSums, Scratch, kernel_matrix, kernel_sums_into,
+    vectorised,
 };
 use crate::{Error, MatRef, Matrix, Real, Result};
 
@@ -29,6 +33,9 @@ pub enum Radial {
 }
 
 impl Radial {
+    /// All profiles.
+    pub const ALL: [Self; 2] = [Self::SquaredExponential, Self::InverseMultiquadric];
+
     /// The names of the profiles.
     pub const NAMES: [&str; 2] = ["se", "imq"];
 
@@ -107,12 +114,16 @@ pub struct Kernel {
     pub view: View,
     /// How its width is chosen, anew at every velocity.
     pub bandwidth: Bandwidth,
+    /// c of the affine part c(1 + x·y) over the coordinates that it sees; 0 for none. Made for coordinates
+    /// in which the target has mean 0 and unit covariance, roughly.
+    pub affine: f64,
 }
 
 /// A kernel at one instant: centred particles and the bandwidths chosen for them.
 #[derive(Debug)]
 pub(crate) struct Resolved<'a, T: Real> {
     radial: Radial,
+    affine: Option<Affine<'a, T>>,
     /// The bandwidth of every factor.
     pub bandwidths: Vec<f64>,
     cloud: BorrowedCloud<'a, T>,
@@ -125,8 +136,18 @@ pub(crate) struct Resolved<'a, T: Real> {
 }
 
 impl Kernel {
-    /// Checks the bandwidth against the number of blocks.
+    /// Checks the bandwidth against the number of blocks, and the affine part.
     pub fn validate(&self, blocks: usize) -> Result<()> {
+        if !(self.affine >= 0.0) || !self.affine.is_finite() {
+            let remedy = "the affine part must be zero or positive, and finite";
+            return Err(Error::setting("affine", self.affine, remedy));
+        }
+        if let Bandwidth::White { factor } = self.bandwidth
+            && !(factor > 0.0 && factor.is_finite())
+        {
+            let remedy = "the factor of the rule `white` must be positive and finite";
+            return Err(Error::setting("bandwidth", format!("white:{factor}"), remedy));
+        }
         if let Bandwidth::Fixed(values) = &self.bandwidth {
             let groups = self.group_of_block(blocks).into_iter().flatten().max().unwrap_or(0) + 1;
             if values.len() != 1 && values.len() != groups {
@@ -186,7 +207,18 @@ impl Kernel {
             group.map_or(T::zero(), |g| T::of(self.radial.slope_ratio(0.0) / bandwidths[g]))
         };
         let slope_rates = group_of_block.iter().map(slope_rate).collect();
-        Resolved { radial: self.radial, bandwidths, cloud, slope_rates, group_of_block, groups }
+        let seen = group_of_block.iter().flatten().count() * dim;
+        let strength = T::of(self.affine);
+        let affine = (self.affine > 0.0).then_some(Affine { strength, points: state, seen });
+        Resolved {
+            radial: self.radial,
+            affine,
+            bandwidths,
+            cloud,
+            slope_rates,
+            group_of_block,
+            groups,
+        }
     }
 }
 
@@ -209,6 +241,56 @@ impl<T: Real> Resolved<'_, T> {
                 }
             })
             .collect()
+    }
+
+    /// Whether sums with ∇k are sums with k.
+    pub(crate) fn slope_is_value(&self) -> bool {
+        self.radial.slope_is_value()
+    }
+
+    /// Its affine part.
+    pub(crate) fn affine(&self) -> Option<Affine<'_, T>> {
+        self.affine
+    }
+
+    /// K itself, the affine part included: for the few fields that factor it.
+    pub(crate) fn matrix(&self) -> Matrix<f64> {
+        let mut matrix = kernel_matrix(self.radial, &self.factors());
+        if let Some(affine) = self.affine {
+            for i in 0..matrix.rows() {
+                for (j, entry) in matrix.row_mut(i).iter_mut().enumerate() {
+                    *entry += affine.value(i, j).as_f64();
+                }
+            }
+        }
+        matrix
+    }
+
+    /// λ, the largest eigenvalue of K/N, the affine part included.
+    ///
+    /// By power iteration from (1, …, 1), which K of close particles hardly turns. It is a unit of time, so
+    /// a few digits are enough.
+    pub(crate) fn largest_eigenvalue(&self) -> f64 {
+        const MOST_ROUNDS: usize = 200;
+        const TOLERANCE: f64 = 1e-6;
+        let count = self.centred().rows();
+        let mut vector = Matrix::from_fn(count, 1, |_, _| T::of(1.0 / (count as f64).sqrt()));
+        let (mut image, mut eigenvalue) = (Matrix::zeros(count, 1), 0.0);
+        for _ in 0..MOST_ROUNDS {
+            self.sums(vector.as_ref(), &mut image);
+            if let Some(affine) = self.affine {
+                affine.add_sums(vector.as_ref(), &mut image);
+            }
+            let norm = image.as_slice().iter().map(|x| x.as_f64().powi(2)).sum::<f64>().sqrt();
+            for (v, &x) in vector.as_mut_slice().iter_mut().zip(image.as_slice()) {
+                *v = T::of(x.as_f64() / norm);
+            }
+            let before = std::mem::replace(&mut eigenvalue, norm);
+            if (eigenvalue - before).abs() <= TOLERANCE * eigenvalue {
+                break;
+            }
+        }
+        eigenvalue / count as f64
     }
 
     /// For every slope that differs from the others, its rate in each block: all of them where slopes are

@@ -63,10 +63,10 @@ impl Method {
             | FieldKind::Blob
             | FieldKind::Gfsd
             | FieldKind::Gfsf
-            | FieldKind::SteinGradient => true,
+            | FieldKind::SteinGradient
+            | FieldKind::Product => true,
             // Without a curl the starred variant is the plain one.
             FieldKind::SteinStarred | FieldKind::BlobStarred => structure.has_curl(),
-            FieldKind::Product => !structure.curl_varies(),
             FieldKind::Spos | FieldKind::SposExact => dynamics == DynamicsKind::Langevin,
             FieldKind::Drift => dynamics == DynamicsKind::Sghmc,
             // Its grid is over θ alone.
@@ -121,8 +121,12 @@ impl Method {
         let memory_limit = parameters.solve_memory;
         Ok(match self.field {
             FieldKind::Diffusion => Box::new(Diffusion),
-            FieldKind::Stein => Box::new(Stein::new(kernel)),
-            FieldKind::SteinStarred => Box::new(Stein::starred(kernel)),
+            FieldKind::Stein => {
+                Box::new(Stein::new(kernel).curl(parameters.curl).time_unit(parameters.time_unit))
+            }
+            FieldKind::SteinStarred => Box::new(
+                Stein::starred(kernel).curl(parameters.curl).time_unit(parameters.time_unit),
+            ),
             FieldKind::Blob => Box::new(LogRatio::new(kernel, Estimator::Blob)),
             FieldKind::BlobStarred => Box::new(LogRatio::starred(kernel, Estimator::Blob)),
             FieldKind::Gfsd => Box::new(LogRatio::new(kernel, Estimator::KernelDensity)),
@@ -166,7 +170,12 @@ impl Method {
 
     /// The parameters it has: its dynamics', then its field's.
     pub fn parameters(&self) -> Vec<Parameter> {
-        [self.dynamics.parameters(), self.field.parameters()].concat()
+        let mut own = [self.dynamics.parameters(), self.field.parameters()].concat();
+        // A constant C has one form.
+        own.retain(|&parameter| {
+            parameter != Parameter::Curl || self.dynamics.structure().curl_varies()
+        });
+        own
     }
 
     /// Where it comes from.

@@ -34,6 +34,8 @@ pub enum Purpose {
     Probe = 10,
     /// Whatever the ensemble sampler draws.
     Ensemble = 11,
+    /// Times between draws of the auxiliary variables.
+    Resampling = 12,
 }
 
 /// The generator of one draw: the same address always gives the same numbers.

@@ -5,6 +5,7 @@ mod checkpoint;
 mod collect;
 mod observer;
 mod progress;
+mod resampling;
 mod rewind;
 mod start;
 mod trace;
@@ -14,12 +15,14 @@ pub use auto::Auto;
 pub use checkpoint::{Checkpoint, Past};
 pub use collect::Samples;
 pub use observer::{EnsembleView, Observer, Snapshot};
+pub use resampling::Resampling;
 pub use trace::{Trace, TraceRow};
 
 pub use crate::precondition::Learnt;
 pub use crate::system::Saved;
 
 use progress::{Position, Progress};
+use resampling::Clock;
 use start::Start;
 use warm_up::Warmth;
 
@@ -177,7 +180,7 @@ pub struct Sampler<'a, T: Real> {
     budget: Option<Duration>,
     tolerance: Option<f64>,
     interrupt: Option<Arc<AtomicBool>>,
-    resample_every: Option<u64>,
+    resampling: Option<Resampling>,
     preconditioner: Option<RootMeanSquare>,
     warm_up: Option<Options>,
 }
@@ -203,7 +206,7 @@ impl<'a, T: Real> Sampler<'a, T> {
             budget: None,
             tolerance: None,
             interrupt: None,
-            resample_every: None,
+            resampling: None,
             preconditioner: None,
             warm_up: None,
         }
@@ -294,8 +297,13 @@ impl<'a, T: Real> Sampler<'a, T> {
     }
 
     /// Draws all auxiliary variables afresh from their Gaussians after every `steps` steps.
-    pub fn resample_every(mut self, steps: u64) -> Self {
-        self.resample_every = Some(steps);
+    pub fn resample_every(self, steps: u64) -> Self {
+        self.resample(Resampling::Steps(steps))
+    }
+
+    /// Draws all auxiliary variables afresh from their Gaussians, by steps or by time.
+    pub fn resample(mut self, resampling: Resampling) -> Self {
+        self.resampling = Some(resampling);
         self
     }
 
@@ -370,16 +378,8 @@ impl<'a, T: Real> Sampler<'a, T> {
             phase.integrator.validate(&structure, self.field.is_random())?;
             phase.step_size.validate(phase.steps)?;
         }
-        if let Some(steps) = self.resample_every {
-            if steps == 0 {
-                let remedy = "resample every 1 or more steps, or leave it out";
-                return Err(Error::setting("steps between resamplings", 0, remedy));
-            }
-            if structure.blocks() == 1 {
-                let remedy = "these dynamics have no auxiliary variable to draw afresh; take one \
-                              with momentum, such as sghmc";
-                return Err(Error::setting("steps between resamplings", steps, remedy));
-            }
+        if let Some(resampling) = self.resampling {
+            resampling.validate(&structure)?;
         }
         match self.tolerance {
             Some(tolerance) if !(tolerance >= 0.0) => {
@@ -467,6 +467,15 @@ impl<'a, T: Real> Sampler<'a, T> {
             ended = run.show(None, None)?;
             (0, 0)
         };
+        let mut clock = self.resampling.map(|resampling| Clock::new(resampling, self.seed));
+        if let Some(clock) = &mut clock {
+            // It is the clock of the whole run.
+            let sizes =
+                phases.iter().flat_map(|p| (0..p.steps).map(|k| p.step_size.at(k, p.steps)));
+            for (step, size) in (1..=run.at.step).zip(sizes) {
+                clock.is_due(step, size);
+            }
+        }
         'phases: for (index, phase) in phases.iter_mut().enumerate().skip(first) {
             for k in if index == first { done } else { 0 }..phase.steps {
                 if self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
@@ -478,8 +487,10 @@ impl<'a, T: Real> Sampler<'a, T> {
                     break 'phases;
                 }
                 run.at.phase = index;
-                run.at.step(&mut *phase.integrator, phase.step_size.at(k, phase.steps))?;
-                if self.resample_every.is_some_and(|every| run.at.step.is_multiple_of(every)) {
+                let step_size = phase.step_size.at(k, phase.steps);
+                run.at.step(&mut *phase.integrator, step_size)?;
+                let step = run.at.step;
+                if clock.as_mut().is_some_and(|clock| clock.is_due(step, step_size)) {
                     run.at.system.resample_auxiliaries(run.at.step);
                 }
                 let velocity_norm = run.at.system.velocity_norm();

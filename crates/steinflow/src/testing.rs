@@ -18,7 +18,7 @@ mod dense;
 mod local;
 mod stein_identity;
 
-pub use dense::{dense_matrices, dense_velocity};
+pub use dense::{Form, dense_matrices, dense_velocity};
 pub use local::{check_diffusion, check_divergence, check_score, check_structure};
 pub use stein_identity::{SteinIdentity, check_stein_identity};
 

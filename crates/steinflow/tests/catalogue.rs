@@ -303,10 +303,9 @@ fn product_space_works_for_a_metric_where_it_can_and_says_where_it_cannot() {
     let system = System::new(tri_crescent(), steep, ProductSpace::new(wide, 0), &theta, 0).unwrap();
     let error = step(system).unwrap_err();
     assert!(matches!(error, Error::IndefiniteNoise), "{error}");
+    // A curl that varies is symmetrised.
     let thermostat = Sgnht { friction: 1.0, variance: 1.0, thermostat_precision: 1.0 };
-    let error = step(System::new(tri_crescent(), thermostat, product(), &theta, 0).unwrap());
-    let error = error.unwrap_err().to_string();
-    assert!(error.contains("curl C that varies"), "{error}");
+    step(System::new(tri_crescent(), thermostat, product(), &theta, 0).unwrap()).unwrap();
 }
 
 /// Ã of A = g·I has one N×N factor for all coordinates; written as a diagonal it has a dense one of

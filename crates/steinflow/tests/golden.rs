@@ -32,7 +32,7 @@ fn kernel(case: &Value, dynamics: &str, view: &str, bandwidth: &str) -> Kernel {
         "theta" => View::Theta,
         other => panic!("no view {other}"),
     };
-    Kernel { radial: Radial::SquaredExponential, view, bandwidth }
+    Kernel { radial: Radial::SquaredExponential, view, bandwidth, affine: 0.0 }
 }
 
 fn system<T: Real>(

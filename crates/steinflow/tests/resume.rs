@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 
 use steinflow::dynamics::{Langevin, Sghmc};
-use steinflow::field::{Diffusion, Stein};
-use steinflow::integrator::{Adaptive, Euler, StepSize, SymmetricSplitting};
-use steinflow::kernel::Kernel;
+use steinflow::field::{Diffusion, Stein, TimeUnit};
+use steinflow::integrator::{Adaptive, Euler, MidpointDrift, StepSize, SymmetricSplitting};
+use steinflow::kernel::{Kernel, View};
 use steinflow::method::{FieldKind, Method, Parameters, Region};
 use steinflow::precondition::RootMeanSquare;
 use steinflow::run::{
-    Checkpoint, Ended, NonFinitePolicy, Observer, Outcome, Samples, Snapshot, Trace, TraceRow,
+    Checkpoint, Ended, NonFinitePolicy, Observer, Outcome, Resampling, Samples, Snapshot, Trace,
+    TraceRow,
 };
 use steinflow::target::PerParticle;
 use steinflow::{Error, LogDensity, MatMut, MatRef, Minibatch, Real, Result, Sampler};
@@ -175,6 +176,22 @@ fn every_method_goes_on_in_double_precision() {
 #[test]
 fn every_method_goes_on_in_single_precision() {
     every_method::<f32>();
+}
+
+#[test]
+fn what_is_held_and_the_clock_of_resampling_go_on() {
+    let sampler = || {
+        let kernel = Kernel { affine: 1.0, view: View::Theta, ..Kernel::default() };
+        let field = Stein::new(kernel).time_unit(TimeUnit::Eigenvalue);
+        let dynamics = Sghmc { friction: 0.0, variance: 1.0 };
+        Sampler::<f64>::new(Rows { wall: f64::INFINITY }, dynamics, field)
+            .start_normal(6, &[0.5, -0.5], 1.0)
+            .resample(Resampling::Time { time: 0.1, jitter: 0.3 })
+            .phase(MidpointDrift, 11, StepSize::Linear(0.02, 0.01))
+            .phase(MidpointDrift, 9, StepSize::Constant(0.03))
+            .seed(5)
+    };
+    check("held", &[0, 1, 4, 10, 11, 12, 19, 20], &sampler);
 }
 
 #[test]

@@ -490,7 +490,8 @@ fn runs_depend_on_their_settings_alone() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         // Close particles have a kernel matrix that is hard to invert, and in the energy metric a
         // covariance that is not one; a narrow kernel keeps them apart.
-        let narrow = method.field == FieldKind::Gfsf || method.name == "rsvgd-product";
+        let narrow = method.field == FieldKind::Gfsf
+            || ["rsvgd-product", "sgrhmc-product"].contains(&method.name.as_str());
         let bandwidth = if narrow { Bandwidth::fixed(1e-4) } else { Bandwidth::default() };
         let kernel = Kernel { bandwidth, ..Kernel::default() };
         let region = Region { target: &target, window: &[(-5.0, 5.0), (-5.0, 8.0)] };

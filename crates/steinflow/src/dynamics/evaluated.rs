@@ -29,7 +29,7 @@ pub struct Evaluated<'a, T> {
     pub(crate) divergences: Option<(MatRef<'a, T>, MatRef<'a, T>)>,
 }
 
-/// What is taken from ∇log π(z) before M acts on it: particles x, with a rate for every block.
+/// What a force is made of beside M∇log π(z): particles x that repel, with a rate for every block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repulsion<'a, T> {
     /// One for every block; 0 where nothing is taken.
@@ -70,43 +70,80 @@ impl<T: Real> Evaluated<'_, T> {
 
     /// Writes f(zᵢ) of the blocks in `moving`, one after the other.
     pub fn write_drift(&self, i: usize, moving: &[usize], out: &mut [T]) {
-        self.write_force(i, moving, true, None, out);
+        self.write_drift_with(i, moving, T::one(), out);
     }
 
     /// Writes (A + C)∇log π(zᵢ) + ∇·C of the blocks in `moving`: the drift without ∇·A.
     pub(crate) fn write_flow(&self, i: usize, moving: &[usize], out: &mut [T]) {
         let curl = self.divergences.map(|(_, curl)| curl.row(i));
-        self.write_product(i, moving, curl, None, out);
+        self.write_product(i, moving, curl, None, T::one(), out);
+    }
+
+    /// Writes f(zᵢ) with C and its divergence taken `curl` times.
+    pub(crate) fn write_drift_with(&self, i: usize, moving: &[usize], curl: T, out: &mut [T]) {
+        self.write_force_from(i, moving, None, curl, out);
+    }
+
+    /// Adds `scale` · ∇·C at zᵢ of the blocks in `moving`.
+    pub(crate) fn add_curl_divergence(&self, i: usize, moving: &[usize], scale: T, out: &mut [T]) {
+        let dim = self.operator.dim();
+        let Some((_, curl)) = self.divergences else { return };
+        for (&block, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
+            for (out, &more) in out.iter_mut().zip(&curl.row(i)[block * dim..(block + 1) * dim]) {
+                *out += scale * more;
+            }
+        }
     }
 
     /// Writes M applied to what repels, negated, and with it f(zᵢ) where it `drifts`:
-    /// ∇·M + M(∇log π(zᵢ) − rate · xᵢ).
+    /// ∇·M + M(∇log π(zᵢ) − rate · xᵢ), with C taken `curl` times.
     pub(crate) fn write_force(
         &self,
         i: usize,
         moving: &[usize],
         drifts: bool,
-        repulsion: Option<Repulsion<'_, T>>,
+        repulsion: Repulsion<'_, T>,
+        curl: T,
         out: &mut [T],
     ) {
-        match repulsion {
-            Some(repulsion) if !drifts => self.write_repulsion(i, moving, repulsion, out),
-            _ => {
-                let divergence = self.divergences.map(|(divergence, _)| divergence.row(i));
-                self.write_product(i, moving, divergence, repulsion, out);
-            }
+        if drifts {
+            self.write_force_from(i, moving, Some(repulsion), curl, out);
+        } else {
+            self.write_repulsion(i, moving, repulsion, curl, out);
+        }
+    }
+
+    fn write_force_from(
+        &self,
+        i: usize,
+        moving: &[usize],
+        repulsion: Option<Repulsion<'_, T>>,
+        curl: T,
+        out: &mut [T],
+    ) {
+        let divergence = self.divergences.map(|(divergence, _)| divergence.row(i));
+        self.write_product(i, moving, divergence, repulsion, curl, out);
+        if curl != T::one() {
+            self.add_curl_divergence(i, moving, curl - T::one(), out);
         }
     }
 
     /// Writes −M(rate · xᵢ).
-    fn write_repulsion(&self, i: usize, moving: &[usize], from: Repulsion<'_, T>, out: &mut [T]) {
+    fn write_repulsion(
+        &self,
+        i: usize,
+        moving: &[usize],
+        from: Repulsion<'_, T>,
+        curl: T,
+        out: &mut [T],
+    ) {
         let dim = self.operator.dim();
         for (&row, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
             out.fill(T::zero());
             for entry in self.operator.entries_of(row) {
                 let (rate, x) = (from.rate(entry), &from.points.row(i)[entry.column() * dim..]);
                 let u = x[..dim].iter().map(|&x| -(rate * x));
-                entry.write(self.coefficients.row(i), u, Base::Own, out);
+                entry.write((self.coefficients.row(i), entry.weight(curl)), u, Base::Own, out);
             }
         }
     }
@@ -118,6 +155,7 @@ impl<T: Real> Evaluated<'_, T> {
         moving: &[usize],
         base: Option<&[T]>,
         repulsion: Option<Repulsion<'_, T>>,
+        curl: T,
         out: &mut [T],
     ) {
         let (dim, c) = (self.operator.dim(), self.coefficients.row(i));
@@ -134,21 +172,22 @@ impl<T: Real> Evaluated<'_, T> {
                 // Where nothing repels, any finite x will do: the rate is 0.
                 let z = &self.state.row(i)[columns.clone()];
                 let x = repulsion.map_or(z, |repulsion| &repulsion.points.row(i)[columns]);
+                let by = (c, entry.weight(curl));
                 let law = entry.column().checked_sub(1).map(|at| &self.auxiliaries[at]);
                 match (law, self.scale) {
                     (Some(law), _) => {
                         let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));
                         let u = z.iter().zip(x).map(|(&z, &x)| (mean - z) * precision - rate * x);
-                        entry.write(c, u, base, out);
+                        entry.write(by, u, base, out);
                     }
                     (None, Some(scale)) => {
                         let scores = self.score.row(i).iter().zip(scale);
                         let u = scores.zip(x).map(|((&g, &s), &x)| g * s - rate * x);
-                        entry.write(c, u, base, out);
+                        entry.write(by, u, base, out);
                     }
                     (None, None) => {
                         let u = self.score.row(i).iter().zip(x).map(|(&g, &x)| g - rate * x);
-                        entry.write(c, u, base, out);
+                        entry.write(by, u, base, out);
                     }
                 }
                 base = Base::Own;

@@ -17,6 +17,8 @@ pub enum Terms {
     All,
     /// A alone.
     Diffusion,
+    /// C alone.
+    Curl,
 }
 
 /// How a block is read where it stands.
@@ -155,7 +157,12 @@ impl<T: Real> Operator<T> {
                         unit[k] = T::one();
                         image.fill(T::zero());
                         for entry in &here {
-                            entry.write(coefficients, unit.iter().copied(), Base::Own, &mut image);
+                            entry.write(
+                                (coefficients, T::one()),
+                                unit.iter().copied(),
+                                Base::Own,
+                                &mut image,
+                            );
                         }
                         unit[k] = T::zero();
                         out.extend_from_slice(&image);
@@ -165,7 +172,12 @@ impl<T: Real> Operator<T> {
                     unit.fill(T::one());
                     image.fill(T::zero());
                     for entry in &here {
-                        entry.write(coefficients, unit.iter().copied(), Base::Own, &mut image);
+                        entry.write(
+                            (coefficients, T::one()),
+                            unit.iter().copied(),
+                            Base::Own,
+                            &mut image,
+                        );
                     }
                     unit.fill(T::zero());
                     out.extend_from_slice(&image);
@@ -203,12 +215,12 @@ impl<T: Real> Operator<T> {
     }
 
     /// Writes share · (from + M(c) u) with u = rate · x in every block, the blocks in `moving` one after
-    /// the other; `from` is `out` itself where there is none.
+    /// the other; `from` is `out` itself where there is none, and C counts `curl` times.
     pub(crate) fn write_sum(
         &self,
         (coefficients, from): (&[T], Option<&[T]>),
         (x, rates): (&[T], &[T]),
-        (moving, terms): (&[usize], Terms),
+        (moving, terms, curl): (&[usize], Terms, T),
         share: Option<T>,
         out: &mut [T],
     ) {
@@ -225,7 +237,7 @@ impl<T: Real> Operator<T> {
                 let (x, rate) = (&x[entry.column * dim..][..dim], rates[entry.column]);
                 let share = share.filter(|_| entries.peek().is_none());
                 let u = x.iter().map(|&x| rate * x);
-                entry.write_scaled((coefficients, T::one()), u, base, share, out);
+                entry.write_scaled((coefficients, entry.weight(curl)), u, base, share, out);
                 base = Base::Own;
             }
         }
@@ -235,7 +247,7 @@ impl<T: Real> Operator<T> {
     pub(crate) fn blocks_read(&self, moving: &[usize], terms: Terms) -> Vec<usize> {
         let read = |block: usize| {
             let mut entries = moving.iter().flat_map(|&row| &self.rows[row]);
-            entries.any(|entry| entry.column == block && (terms == Terms::All || entry.diffusion))
+            entries.any(|entry| entry.column == block && entry.is_in(terms))
         };
         (0..self.blocks()).filter(|&block| read(block)).collect()
     }
@@ -406,7 +418,16 @@ impl<T: Real> Entry<T> {
     }
 
     pub(crate) fn is_in(&self, terms: Terms) -> bool {
-        terms == Terms::All || self.diffusion
+        match terms {
+            Terms::All => true,
+            Terms::Diffusion => self.diffusion,
+            Terms::Curl => !self.diffusion,
+        }
+    }
+
+    /// What it is multiplied by where C counts `curl` times.
+    pub(crate) fn weight(&self, curl: T) -> T {
+        if self.diffusion { T::one() } else { curl }
     }
 
     fn is_full(&self) -> bool {
@@ -417,15 +438,15 @@ impl<T: Real> Entry<T> {
         !matches!(self.values, Values::Scalar(_) | Values::Diagonal(_) | Values::Full(_))
     }
 
-    /// Writes base + B(c) u.
+    /// Writes base + scale · B(c) u.
     pub(crate) fn write(
         &self,
-        coefficients: &[T],
+        by: (&[T], T),
         u: impl Iterator<Item = T>,
         base: Base<'_, T>,
         out: &mut [T],
     ) {
-        self.write_scaled((coefficients, T::one()), u, base, None, out);
+        self.write_scaled(by, u, base, None, out);
     }
 
     /// Writes share · (base + scale · B(c) u), without a share for 1.

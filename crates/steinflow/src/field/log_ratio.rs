@@ -136,6 +136,10 @@ fn solve<T: Real>(matrix: &Matrix<f64>, rhs: &Matrix<T>, regulariser: f64) -> Re
 impl<T: Real> Field<T> for LogRatio {
     fn validate(&self, blocks: usize, particles: usize) -> Result<()> {
         at_least_two(particles)?;
+        if self.kernel.affine > 0.0 {
+            let remedy = "a density is not estimated with an affine part; leave it out, or take a Stein field";
+            return Err(Error::setting("affine", self.kernel.affine, remedy));
+        }
         if let Estimator::SteinGradient { regulariser, memory_limit } = self.estimator {
             if !(regulariser >= 0.0) || !regulariser.is_finite() {
                 let remedy = "it must be zero or positive, and finite";

@@ -1,16 +1,16 @@
 //! GSVGD with the noise that makes it exact for every number of particles.
 //!
 //! On N particles at once, GSVGD is the drift of a dynamics with M̃ᵢⱼ = kᵢⱼ M(zⱼ)/N (the paper's
-//! supplement). What is missing is the noise √(2Ã) of its symmetric part,
+//! supplement), where a C that varies is [symmetrised](super::CurlForm). What is missing is the noise √(2Ã)
+//! of its symmetric part,
 //!
 //! ```text
-//! Ãᵢⱼ = kᵢⱼ [A(zᵢ) + A(zⱼ) + C(zⱼ) − C(zᵢ)] / (2N),
+//! Ãᵢⱼ = kᵢⱼ [A(zᵢ) + A(zⱼ)] / (2N),
 //! ```
 //!
-//! and with it π⊗…⊗π is invariant **for every N**: no variance collapse. For constant A and C the
-//! noise is (L ⊗ √A) n with LLᵀ = K/N. A state-dependent C gives Ã entries between blocks without
-//! diffusion, where it cannot be positive semidefinite: such dynamics are refused. A
-//! state-dependent A works where Ã is positive semidefinite, and the run stops where it is not.
+//! and with it π⊗…⊗π is invariant **for every N**: no variance collapse. For a constant A the
+//! noise is (L ⊗ √A) n with LLᵀ = K/N. A state-dependent A works where Ã is positive semidefinite, and the
+//! run stops where it is not.
 //!
 //! Exactness needs a kernel that does not depend on the particles, so the bandwidth follows its
 //! rule only for a number of velocities at the start, and is held from then on.
@@ -20,9 +20,8 @@
 
 use faer::Side;
 
-use super::{Draw, Field, Stein, at_least_two};
+use super::{CurlForm, Draw, Field, Stein, at_least_two};
 use crate::dynamics::{Evaluated, Terms};
-use crate::engine::kernel_matrix;
 use crate::kernel::{Bandwidth, Kernel};
 use crate::random::{Purpose, fill_standard_normal, stream};
 use crate::{Error, Matrix, Real, Result};
@@ -53,7 +52,7 @@ impl ProductSpace {
     /// The exact sampler. The bandwidth follows the kernel's rule for `adapt` velocities.
     pub fn new(kernel: Kernel, adapt: u64) -> Self {
         let rule = kernel.bandwidth.clone();
-        let adaptation = Adaptation { stein: Stein::new(kernel.clone()), kernel, velocities: 0 };
+        let adaptation = Adaptation { stein: symmetrised(kernel.clone()), kernel, velocities: 0 };
         Self { adaptation, correlated: true, independent: 0.0, adapt, rule }
     }
 
@@ -66,6 +65,10 @@ impl ProductSpace {
     pub fn spos_exact(kernel: Kernel, strength: f64, adapt: u64) -> Self {
         Self { independent: strength, ..Self::new(kernel, adapt) }
     }
+}
+
+fn symmetrised(kernel: Kernel) -> Stein {
+    Stein::new(kernel).curl(CurlForm::Symmetrised)
 }
 
 /// The correlated noise of one block whose A varies with the state.
@@ -195,21 +198,13 @@ impl<T: Real> Field<T> for ProductSpace {
         moving: &[usize],
         velocity: &mut Matrix<T>,
     ) -> Result<()> {
-        if self.correlated && at.operator.curl_varies() {
-            return Err(Error::setting(
-                "field",
-                "product space",
-                "these dynamics have a curl C that varies with the state, for which the noise \
-                 covariance cannot be positive semidefinite; take ld, sghmc or third-order dynamics",
-            ));
-        }
         let Adaptation { kernel, stein, velocities } = &mut self.adaptation;
         stein.velocity(at, moving, velocity)?;
         *velocities += 1;
         if *velocities == self.adapt.max(1) {
             let held = <Stein as Field<T>>::bandwidths(stein).to_vec();
             kernel.bandwidth = Bandwidth::Fixed(held);
-            *stein = Stein::new(kernel.clone());
+            *stein = symmetrised(kernel.clone());
         }
         if self.independent > 0.0 {
             let mut own = vec![T::zero(); velocity.cols()];
@@ -250,8 +245,7 @@ impl<T: Real> Field<T> for ProductSpace {
             if !bandwidths.is_empty() {
                 kernel.bandwidth = Bandwidth::Fixed(bandwidths.to_vec());
             }
-            let resolved = kernel.resolve(at);
-            let matrix = kernel_matrix(kernel.radial, &resolved.factors());
+            let matrix = kernel.resolve(at).matrix();
             if at.operator.diffusion_varies() {
                 for (slot, &block) in moving.iter().enumerate() {
                     let own = Own { block, slot, dim: at.operator.dim(), noise: &noise, dt };
@@ -313,7 +307,7 @@ impl<T: Real> Field<T> for ProductSpace {
         let kernel = &mut self.adaptation.kernel;
         kernel.bandwidth =
             if held.is_empty() { self.rule.clone() } else { Bandwidth::Fixed(held.to_vec()) };
-        self.adaptation.stein = Stein::new(kernel.clone());
+        self.adaptation.stein = symmetrised(kernel.clone());
         self.adaptation.velocities = velocities as u64;
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! | `liu-wang` | med(d² over all N×N, diagonal included)/log(N + 1) | Liu and Wang's code |
 //! | `numpyro` | med(d over all N×N, diagonal included)²/log N | `NumPyro` |
 //! | `median` | med(d over i<j)² | |
+//! | `white`, `white:F` | F h₀, h₀ = 2d(1 − 2/(9d))³/log N: `median-log` of N(0, I), whatever the particles | F = 1 unless given |
 //!
 //! **Cost.** Up to [`EXACT_PAIRS`] pairs the median is exact, by selection. Above, it is that of about
 //! [`SAMPLED_PAIRS`] pairs, always the same ones: every particle with the one that stands a fixed
@@ -39,6 +40,12 @@ pub enum Bandwidth {
     NumPyro,
     /// med(d over i<j)².
     Median,
+    /// factor · h₀, with h₀ what `MedianLog` gives for many particles of N(0, I) in as many coordinates: held,
+    /// as it depends on the numbers of particles and coordinates alone.
+    White {
+        /// What h₀ is multiplied by.
+        factor: f64,
+    },
     /// A given h: one for all, or one for every block of a product kernel.
     Fixed(Vec<f64>),
 }
@@ -50,15 +57,20 @@ impl Bandwidth {
     }
 
     /// The names of the rules.
-    pub const RULES: [&str; 4] = ["median-log", "liu-wang", "numpyro", "median"];
+    pub const RULES: [&str; 5] = ["median-log", "liu-wang", "numpyro", "median", "white"];
 
-    /// Reads a rule's name, a number, or numbers separated by commas.
+    /// Reads a rule's name, `white:` and its factor, a number, or numbers separated by commas.
     pub fn parse(text: &str) -> Result<Self> {
         match text {
             "median-log" => Ok(Self::MedianLog),
             "liu-wang" => Ok(Self::LiuWang),
             "numpyro" => Ok(Self::NumPyro),
             "median" => Ok(Self::Median),
+            "white" => Ok(Self::White { factor: 1.0 }),
+            _ if text.starts_with("white:") => match text["white:".len()..].parse() {
+                Ok(factor) => Ok(Self::White { factor }),
+                Err(_) => Err(Error::setting("bandwidth", text, "give a number after `white:`")),
+            },
             _ => match text.split(',').map(|part| part.trim().parse()).collect() {
                 Ok(values) => Ok(Self::Fixed(values)),
                 Err(_) => Err(Error::unknown("bandwidth rule", text, Self::RULES)),
@@ -88,6 +100,10 @@ impl Bandwidth {
         if n < 2 {
             return 1.0;
         }
+        if let Self::White { factor } = self {
+            let d = points.coordinates() as f64;
+            return factor * 2.0 * d * (1.0 - 2.0 / (9.0 * d)).powi(3) / (n as f64).ln();
+        }
         let mut squares = match known {
             Some(known) => lower_triangle(known),
             None => squared_distances(points),
@@ -101,7 +117,7 @@ impl Bandwidth {
                 let median = median_with_diagonal(&mut squares, n, middle, |x| x);
                 (median, (n as f64 + 1.0).ln())
             }
-            Self::Fixed(_) => unreachable!("answered above"),
+            Self::Fixed(_) | Self::White { .. } => unreachable!("answered above"),
         };
         let square = if square > 0.0 { square } else { mean(&squares) };
         if square > 0.0 { square / divisor } else { 1.0 }
@@ -266,6 +282,12 @@ mod tests {
                     let found = rule.of(points.as_ref());
                     let error = (found / expected - 1.0).abs();
                     assert!(error < tolerance, "{rule:?}, N = {n}, d = {d}: {error}");
+                }
+                // The points are normal, so that h₀ is near their own median: 4 % for 3000.
+                if n == 3000 {
+                    let white = Bandwidth::parse("white:2").unwrap().of(points.as_ref());
+                    let error = (white / (2.0 * distance.powi(2) / log_n) - 1.0).abs();
+                    assert!(error < 0.04, "{error}");
                 }
             }
         }

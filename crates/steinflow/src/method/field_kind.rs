@@ -67,7 +67,9 @@ impl FieldKind {
     ];
 
     fn about(self) -> About {
-        use Parameter::{Adapt, Cells, NoiseStrength, Regulariser, Smoothing, SolveMemory};
+        use Parameter::{
+            Adapt, Cells, Curl, NoiseStrength, Regulariser, Smoothing, SolveMemory, TimeUnit,
+        };
         match self {
             Self::Diffusion => About {
                 name: "diffusion",
@@ -83,7 +85,7 @@ impl FieldKind {
                 title: "Stein (GSVGD): deterministic, interacting",
                 formula: "v = E[k f + (A + C)∇₂k]",
                 reference: PAPER,
-                parameters: &[],
+                parameters: &[TimeUnit, Curl],
                 has_kernel: true,
                 is_random: false,
             },
@@ -92,7 +94,7 @@ impl FieldKind {
                 title: "Stein*: repulsion by A only; the particles never stop",
                 formula: "v = E[k f + A∇₂k]",
                 reference: PAPER,
-                parameters: &[],
+                parameters: &[TimeUnit, Curl],
                 has_kernel: true,
                 is_random: false,
             },

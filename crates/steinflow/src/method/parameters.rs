@@ -3,6 +3,7 @@
 
 use super::Method;
 use crate::dynamics::metric::{EnergyMetric, EnergySign};
+use crate::field::{CurlForm, TimeUnit};
 use crate::{Error, Result};
 
 /// The values of all parameters; a method takes those it has.
@@ -24,6 +25,10 @@ pub struct Parameters {
     pub regulariser: f64,
     /// What an N×N solve may take, in bytes.
     pub solve_memory: u64,
+    /// What the Stein field divides its sums by.
+    pub time_unit: TimeUnit,
+    /// C between two particles in the Stein field.
+    pub curl: CurlForm,
     /// σ² of SPOS.
     pub noise_strength: f64,
     /// Velocities before the bandwidth of an exact sampler is held.
@@ -45,6 +50,8 @@ impl Default for Parameters {
             metric: EnergyMetric::default(),
             regulariser: 1e-2,
             solve_memory: 1 << 30,
+            time_unit: TimeUnit::default(),
+            curl: CurlForm::default(),
             noise_strength: 0.1,
             adapt: 100,
             cells: None,
@@ -95,7 +102,43 @@ enum Place<'a> {
     CountIfAny(&'a mut Option<usize>),
     /// Written in mebibytes, kept in bytes.
     Mebibytes(&'a mut u64),
-    Sign(&'a mut EnergySign),
+    Word(&'a mut dyn Word),
+}
+
+/// A choice among a few words.
+trait Word {
+    fn words(&self) -> &'static [&'static str];
+    fn word(&self) -> &'static str;
+    /// Whether there is such a word.
+    fn choose(&mut self, word: &str) -> bool;
+}
+
+macro_rules! words {
+    ($($choice:ty: $($word:literal = $value:ident),*;)*) => {$(
+        impl Word for $choice {
+            fn words(&self) -> &'static [&'static str] {
+                &[$($word),*]
+            }
+
+            fn word(&self) -> &'static str {
+                match self { $(Self::$value => $word,)* }
+            }
+
+            fn choose(&mut self, word: &str) -> bool {
+                *self = match word {
+                    $($word => Self::$value,)*
+                    _ => return false,
+                };
+                true
+            }
+        }
+    )*};
+}
+
+words! {
+    EnergySign: "energy" = Energy, "log-density" = LogDensity;
+    TimeUnit: "n" = Particles, "lambda" = Eigenvalue;
+    CurlForm: "paper" = Paper, "symmetrised" = Symmetrised;
 }
 
 /// The rows of the table: variant, name, symbol in usage lines, help, where it is kept, and in words
@@ -168,13 +211,23 @@ parameters! {
     /// The sign of U in the metric.
     MetricSign, "metric-sign", "SIGN",
         "U in the metric: `energy` = −log π, `log-density` = +log π as the paper prints it",
-        |p| Place::Sign(&mut p.metric.sign);
+        |p| Place::Word(&mut p.metric.sign);
     /// η of the Stein gradient estimator.
     Regulariser, "regulariser", "ETA", "Regulariser η of the Stein gradient estimator",
         |p| Place::ZeroOrMore(&mut p.regulariser);
     /// What an N×N solve may take.
     SolveMemory, "solve-memory", "MIB", "Mebibytes that the N×N solve of gfsf and sge may take",
         |p| Place::Mebibytes(&mut p.solve_memory);
+    /// The unit of time of the Stein field.
+    TimeUnit, "time-unit", "UNIT",
+        "What sums over particles are divided by: `n`, as in the paper, or `lambda`: Nλ with λ the largest \
+         eigenvalue of K/N at the start, so that time does not slow down with N; λ and bandwidth are held",
+        |p| Place::Word(&mut p.time_unit);
+    /// C between two particles.
+    Curl, "curl", "FORM",
+        "C between two particles where it varies: `paper` = C(zⱼ), `symmetrised` = (C(zᵢ) + C(zⱼ))/2, under \
+         which π stays invariant",
+        |p| Place::Word(&mut p.curl);
     /// σ² of SPOS.
     NoiseStrength, "noise-strength", "S2", "Strength σ² of the independent noise of SPOS",
         |p| Place::ZeroOrMore(&mut p.noise_strength);
@@ -205,7 +258,7 @@ impl Parameter {
             | Place::Finite(_)
             | Place::ZeroOrMoreIfAny(_) => Kind::Number,
             Place::Count(_) | Place::CountIfAny(_) | Place::Mebibytes(_) => Kind::WholeNumber,
-            Place::Sign(_) => Kind::Word(&EnergySign::NAMES),
+            Place::Word(own) => Kind::Word(own.words()),
         }
     }
 
@@ -304,7 +357,12 @@ impl Parameters {
             Place::Count(own) => *own = parameter.whole_number(value)?,
             Place::CountIfAny(own) => *own = Some(parameter.whole_number(value)? as usize),
             Place::Mebibytes(own) => *own = parameter.whole_number(value)?.saturating_mul(1 << 20),
-            Place::Sign(own) => *own = EnergySign::parse(&value.to_string())?,
+            Place::Word(own) => {
+                let (word, words) = (value.to_string(), own.words());
+                if !own.choose(&word) {
+                    return Err(Error::unknown(parameter.name(), &word, words.iter().copied()));
+                }
+            }
         }
         Ok(())
     }
@@ -319,7 +377,7 @@ impl Parameters {
             Place::Count(own) => Some(Value::WholeNumber(*own)),
             Place::CountIfAny(own) => own.map(|count| Value::WholeNumber(count as u64)),
             Place::Mebibytes(own) => Some(Value::WholeNumber(*own >> 20)),
-            Place::Sign(own) => Some(Value::Word(own.name().to_owned())),
+            Place::Word(own) => Some(Value::Word(own.word().to_owned())),
         }
     }
 
@@ -360,8 +418,7 @@ mod tests {
             }
             for bad in [Value::Number(f64::NAN), Value::Word("nonsense".to_owned())] {
                 let error = parameters.set(parameter, &bad).unwrap_err().to_string();
-                let named = error.contains(parameter.name()) || error.contains("metric sign");
-                assert!(named, "{error}");
+                assert!(error.contains(parameter.name()), "{error}");
             }
             assert!(!parameter.default_text().is_empty(), "{parameter:?}");
         }

@@ -40,7 +40,8 @@ pub fn dense_matrices(structure: &Structure, coefficients: &[f64]) -> (Matrix<f6
     (a, c)
 }
 
-/// k(z, z′) and ∇₂k(z, z′), with one bandwidth per block (none: the kernel does not see it).
+/// k(z, z′) and ∇₂k(z, z′), with one bandwidth per block (none: the kernel does not see it), the affine
+/// part included.
 fn kernel_and_gradient(
     kernel: &Kernel,
     bandwidths: &[Option<f64>],
@@ -73,44 +74,79 @@ fn kernel_and_gradient(
             gradient[i] = slope * (z[i] - other[i]);
         }
     }
-    (value, gradient)
+    let mut product = 1.0;
+    for &(block, _) in &seen {
+        for i in block * dim..(block + 1) * dim {
+            product += z[i] * other[i];
+            gradient[i] += kernel.affine * z[i];
+        }
+    }
+    (value + kernel.affine * product, gradient)
 }
 
-/// The velocity of all blocks by a double loop over particles with dense matrices; `starred`
-/// leaves C out of the repulsion. `bandwidths` has one entry per block, none where the kernel is
-/// blind.
+/// Which Stein field [`dense_velocity`] computes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Form {
+    /// C is left out of the repulsion.
+    pub starred: bool,
+    /// C between two particles is (C(zᵢ) + C(zⱼ))/2.
+    pub symmetrised: bool,
+}
+
+/// The velocity of all blocks by a double loop over particles with dense matrices. `bandwidths` has one
+/// entry per block, none where the kernel is blind.
+///
+/// With M̂ᵢⱼ = A(zⱼ) + C between i and j, this is Σⱼ ∇ⱼ·(π kᵢⱼ M̂ᵢⱼ)/(πN), the diagonal included.
 pub fn dense_velocity(
     structure: &Structure,
     at: &Evaluated<'_, f64>,
     kernel: &Kernel,
     bandwidths: &[Option<f64>],
-    starred: bool,
+    form: Form,
 ) -> Matrix<f64> {
-    let states: MatRef<'_, f64> = at.state;
+    let (states, dim): (MatRef<'_, f64>, usize) = (at.state, structure.dim());
     let (count, size) = (states.rows(), states.cols());
+    let (gradient, drift, curl_divergence) = (at.gradient(), at.drift(), at.curl_divergence());
+    let own = if form.symmetrised { 0.5 } else { 0.0 };
+    let matrices: Vec<_> =
+        (0..count).map(|i| dense_matrices(structure, &at.coefficients.row(i)[1..])).collect();
+    // Where A or C of some particle is not zero: row by row.
+    let entries: Vec<Vec<usize>> = (0..size)
+        .map(|row| {
+            let filled = |column: usize| {
+                let differs = |m: &Matrix<f64>| m.row(row)[column] != 0.0;
+                matrices.iter().any(|(a, c)| differs(a) || differs(c))
+            };
+            (0..size).filter(|&column| filled(column)).collect()
+        })
+        .collect();
+    let product = |row: usize, entry: &dyn Fn(usize) -> f64, u: &[f64]| -> f64 {
+        entries[row].iter().map(|&column| entry(column) * u[column]).sum()
+    };
     let mut velocity = Matrix::zeros(count, size);
-    let drift = at.drift();
-    for j in 0..count {
-        let (a, c) = dense_matrices(structure, &at.coefficients.row(j)[1..]);
-        // Column and value of what is not zero in a row of M.
-        let m = |row: usize| {
-            let curl = if starred { 0.0 } else { 1.0 };
-            let entry = move |(column, (a, c)): (usize, (&f64, &f64))| (column, a + curl * c);
-            let entries = a.row(row).iter().zip(c.row(row)).enumerate().map(entry);
-            entries.filter(|(_, x)| *x != 0.0).collect::<Vec<_>>()
-        };
-        let rows: Vec<Vec<(usize, f64)>> = (0..size).map(m).collect();
-        for i in 0..count {
-            let (k, gradient) = kernel_and_gradient(
-                kernel,
-                bandwidths,
-                structure.dim(),
-                states.row(i),
-                states.row(j),
-            );
-            for (row, entries) in rows.iter().enumerate() {
-                let product: f64 = entries.iter().map(|&(column, m)| m * gradient[column]).sum();
-                velocity.row_mut(i)[row] += (k * drift.row(j)[row] + product) / count as f64;
+    for i in 0..count {
+        for j in 0..count {
+            let (z, other) = (states.row(i), states.row(j));
+            let (k, slope) = kernel_and_gradient(kernel, bandwidths, dim, z, other);
+            let ((a, c), (_, own_c)) = (&matrices[j], &matrices[i]);
+            for row in 0..size {
+                let curl =
+                    |column: usize| (1.0 - own) * c.row(row)[column] + own * own_c.row(row)[column];
+                let all = |column: usize| a.row(row)[column] + curl(column);
+                let whole = |column: usize| a.row(row)[column] + c.row(row)[column];
+                let repels = |column: usize| {
+                    a.row(row)[column] + if form.starred { 0.0 } else { curl(column) }
+                };
+                // What the drift has beyond M∇log π is its divergence.
+                let divergence = drift.row(j)[row] - product(row, &whole, gradient.row(j));
+                let shared = divergence - own * curl_divergence.row(j)[row];
+                let mut v = k * (product(row, &all, gradient.row(j)) + shared);
+                v += product(row, &repels, &slope);
+                if i == j {
+                    // ∇₁k, which only the affine part has, and all of ∇·C.
+                    v += product(row, &repels, &slope) + k * own * curl_divergence.row(i)[row];
+                }
+                velocity.row_mut(i)[row] += v / count as f64;
             }
         }
     }

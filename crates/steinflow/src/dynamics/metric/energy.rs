@@ -1,8 +1,8 @@
 //! The metric of the paper's toy experiment: G⁻¹ = D √|U + c| · I, wide where π is small.
 
 use super::{Metric, Shape};
+use crate::Real;
 use crate::dynamics::Point;
-use crate::{Error, Real, Result};
 
 /// Which sign U takes. The paper prints +log π; Ma et al. (2015), whom it follows, take the energy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -12,27 +12,6 @@ pub enum EnergySign {
     Energy,
     /// U = +log π, as printed.
     LogDensity,
-}
-
-impl EnergySign {
-    /// The names of the signs.
-    pub const NAMES: [&str; 2] = ["energy", "log-density"];
-
-    /// Reads a sign's name.
-    pub fn parse(name: &str) -> Result<Self> {
-        [Self::Energy, Self::LogDensity]
-            .into_iter()
-            .find(|sign| sign.name() == name)
-            .ok_or_else(|| Error::unknown("metric sign", name, Self::NAMES))
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Energy => Self::NAMES[0],
-            Self::LogDensity => Self::NAMES[1],
-        }
-    }
 }
 
 /// G⁻¹(θ) = D √|U(θ) + c| · I, with U = ∓log π of the target as given, unnormalised.
