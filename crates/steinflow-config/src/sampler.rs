@@ -7,7 +7,6 @@ use steinflow::dynamics::Dynamics;
 use steinflow::ensemble::Options;
 use steinflow::field::Field;
 use steinflow::method::{FieldKind, Region};
-use steinflow::random::{Purpose, fill_standard_normal, stream};
 use steinflow::run::{Auto, Checkpoint, Observer, Outcome};
 use steinflow::{LogDensity, Matrix, Real, Sampler};
 use steinflow_models::{Describe, Model};
@@ -141,7 +140,9 @@ impl Config {
         let zeros = vec![0.0; target.dim()];
         let mut sampler = Sampler::new(target, dynamics, self.field::<T>(region)?);
         sampler = match start {
-            Start::Normal(start) if warm_up => sampler.start_at(self.drawn(&start)),
+            Start::Normal(start) if warm_up => {
+                sampler.start_at(start.draw(self.particles, self.seed))
+            }
             Start::Normal(start) => sampler.start_normal(self.particles, &start.mean, start.sd),
             Start::At(theta) => sampler.start_at(theta),
             Start::Open => sampler.start_normal(self.particles, &zeros, 1.0),
@@ -186,7 +187,7 @@ impl Config {
             start: match start {
                 Start::Open => None,
                 Start::At(theta) => Some(theta.cast()),
-                Start::Normal(start) => Some(self.drawn(&start)),
+                Start::Normal(start) => Some(start.draw(self.particles, self.seed)),
             },
             ..default
         };
@@ -195,19 +196,6 @@ impl Config {
             Some(budget) => auto.budget(budget),
             None => auto,
         }
-    }
-
-    /// Particles of a Gaussian start.
-    fn drawn<T: Real>(&self, start: &steinflow_models::Start) -> Matrix<T> {
-        let mut theta = Matrix::zeros(self.particles, start.mean.len());
-        for i in 0..self.particles {
-            let mut generator = stream(self.seed, Purpose::Start, 0, i as u64);
-            fill_standard_normal(&mut generator, theta.row_mut(i));
-            for (x, &mean) in theta.row_mut(i).iter_mut().zip(&start.mean) {
-                *x = T::of(mean) + T::of(start.sd) * *x;
-            }
-        }
-        theta
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use steinflow::random::{Purpose, fill_standard_normal, stream};
 use steinflow::{LogDensity, MatRef, Matrix, Real};
 
 /// A target that describes itself. Every density that implements [`Describe`] is one.
@@ -68,6 +69,19 @@ pub struct Start {
 }
 
 impl Start {
+    /// `count` starting points, one a row; point `i` depends on `seed` and `i` alone.
+    pub fn draw<T: Real>(&self, count: usize, seed: u64) -> Matrix<T> {
+        let mut theta = Matrix::zeros(count, self.mean.len());
+        for i in 0..count {
+            let row = theta.row_mut(i);
+            fill_standard_normal(&mut stream(seed, Purpose::Start, 0, i as u64), row);
+            for (x, &mean) in row.iter_mut().zip(&self.mean) {
+                *x = T::of(mean) + T::of(self.sd) * *x;
+            }
+        }
+        theta
+    }
+
     /// N(0, sd² I) in `dim` coordinates.
     pub(crate) fn around_zero(dim: usize, sd: f64) -> Self {
         Self { mean: vec![0.0; dim], sd }

@@ -89,6 +89,20 @@ impl BuiltIn {
         window(&*self.model)
     }
 
+    /// Starting particles, one a row.
+    fn start<'py>(
+        &self,
+        py: Python<'py>,
+        count: usize,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        crate::run::require_room(count, self.model.dim())?;
+        if let Some(start) = self.model.start_sample(count, seed) {
+            return array(py, start);
+        }
+        array(py, self.model.start().draw(count, seed))
+    }
+
     /// The mean and covariance of the density, where they are known.
     #[allow(clippy::type_complexity)]
     fn exact_moments<'py>(

@@ -7,7 +7,9 @@ import pytest
 import steinflow
 from conftest import standard_normal
 
-sample = functools.partial(steinflow.sample, progress=False, backend="numpy")
+sample = functools.partial(
+    steinflow.sample, method="sghmc-stein", warm_up=False, progress=False, backend="numpy"
+)
 INIT = np.random.default_rng(1).standard_normal((10, 2))
 
 

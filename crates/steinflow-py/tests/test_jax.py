@@ -9,7 +9,9 @@ from steinflow import _detect
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
-sample = functools.partial(steinflow.sample, progress=False, backend="jax")
+sample = functools.partial(
+    steinflow.sample, method="sghmc-stein", warm_up=False, progress=False, backend="jax"
+)
 
 
 def banana(p):
