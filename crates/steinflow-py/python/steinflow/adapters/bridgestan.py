@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -17,17 +19,30 @@ def target(model: Any, dtype: np.dtype | None) -> Target:
     own = _groups(model.param_names(include_tp=True))
     dim = model.param_unc_num()
 
+    # Without this, Stan's memory for derivatives is one for all threads.
+    threads = (os.cpu_count() or 1) if "STAN_THREADS=true" in model.model_info() else 1
+    pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
     def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
+        points = np.ascontiguousarray(theta, np.float64)
         values = np.empty(len(theta), np.float64)
         gradients = np.empty((len(theta), dim), np.float64)
-        for i, row in enumerate(np.ascontiguousarray(theta, np.float64)):
-            try:
-                values[i], _ = model.log_density_gradient(row, out=gradients[i])
-            except RuntimeError as error:
-                # A statement that Stan refuses far out, as its own samplers meet it: no density there,
-                # and `non_finite` says what becomes of the particle.
-                warnings.warn(f"Stan: {error}", RuntimeWarning, stacklevel=2)
-                values[i], gradients[i] = np.nan, np.nan
+
+        def evaluate(part: range) -> None:
+            for i in part:
+                try:
+                    values[i], _ = model.log_density_gradient(points[i], out=gradients[i])
+                except RuntimeError as error:
+                    # A statement that Stan refuses far out, as its own samplers meet it: no density
+                    # there, and `non_finite` says what becomes of the particle.
+                    warnings.warn(f"Stan: {error}", RuntimeWarning, stacklevel=2)
+                    values[i], gradients[i] = np.nan, np.nan
+
+        parts = [range(first, len(theta), threads) for first in range(threads)]
+        if pool is None:
+            evaluate(parts[0])
+        else:
+            list(pool.map(evaluate, parts))
         return values.astype(theta.dtype), gradients.astype(theta.dtype)
 
     def constrain(rows: np.ndarray) -> dict[str, np.ndarray]:

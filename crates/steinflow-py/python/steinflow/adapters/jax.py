@@ -51,13 +51,36 @@ def from_flat(
     jax = import_jax()
     require_scalar(jax, flat_logdensity, layout, dtype)
     batched = jax.jit(jax.vmap(jax.value_and_grad(flat_logdensity)))
+    fitted = fitted_sizes()
 
     def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
-        value, gradient = batched(theta)
+        value, gradient = batched(fitted(theta))
         # On a CPU these are views of JAX's own memory.
-        return np.asarray(value), np.asarray(gradient)
+        return np.asarray(value)[: len(theta)], np.asarray(gradient)[: len(theta)]
 
     return Target(name, function, layout, dtype, **more)
+
+
+def fitted_sizes() -> Callable[[np.ndarray], np.ndarray]:
+    """Pads batches to a few sizes: JAX compiles anew for every one, and particles that rest are not
+    evaluated.
+
+    >>> fitted = fitted_sizes()
+    >>> [len(fitted(np.zeros((n, 1)))) for n in (100, 70, 3, 100)]
+    [100, 100, 16, 100]
+    """
+    largest = 0
+
+    def fitted(theta: np.ndarray) -> np.ndarray:
+        nonlocal largest
+        count = len(theta)
+        largest = max(largest, count)
+        size = min(largest, max(16, 1 << (count - 1).bit_length()))
+        if size <= count:
+            return theta
+        return np.concatenate([theta, np.broadcast_to(theta[:1], (size - count, theta.shape[1]))])
+
+    return fitted
 
 
 def require_scalar(jax: Any, fn: Callable[[Any], Any], layout: Layout, dtype: np.dtype) -> None:
@@ -109,6 +132,7 @@ def target(
     require_scalar(jax, lambda flat: logdensity(flat, data, 1.0), layout, dtype)
     gradients = jax.vmap(jax.value_and_grad(logdensity), in_axes=(0, None, None))
     on_all = jax.jit(lambda theta: gradients(theta, data, 1.0))
+    fitted = fitted_sizes()
 
     @jax.jit
     def on_rows(theta: Any, rows: Any, scale: Any) -> Any:
@@ -116,8 +140,11 @@ def target(
         return gradients(theta, batch, scale)
 
     def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
-        found = on_all(theta) if rows is None else on_rows(theta, rows, dtype.type(scale))
-        return np.asarray(found[0]), np.asarray(found[1])
+        if rows is not None:
+            found = on_rows(theta, rows, dtype.type(scale))
+            return np.asarray(found[0]), np.asarray(found[1])
+        value, gradient = on_all(fitted(theta))
+        return np.asarray(value)[: len(theta)], np.asarray(gradient)[: len(theta)]
 
     return Target(
         "JAX likelihood and prior", function, layout, dtype, data_rows=count, posterior=True
