@@ -2,10 +2,11 @@
 
 use super::diagnosis::LARGEST_R_HAT;
 use super::{ChainSummary, Diagnosis, Subject, search_modes, summarise_chains, weigh_modes};
+use crate::coordinates::Linear;
 use crate::dynamics::Structure;
 use crate::ensemble::Report;
 use crate::run::{Samples, TraceRow};
-use crate::{LogDensity, Matrix, Real, Result};
+use crate::{LogDensity, MatRef, Matrix, Real, Result};
 
 /// More draws than this are thinned before the target is evaluated at them.
 const MOST_DRAWS: usize = 2000;
@@ -56,6 +57,20 @@ impl From<&Report> for StopRule {
     }
 }
 
+/// The sample and its scores in coordinates fitted to both. What exact draws show, E s = 0 and
+/// E (θ − c)sᵀ = −I, they show in any; but single coordinates of a correlated target on raw scales show it
+/// with noise that hides everything.
+fn whitened<T: Real>(theta: MatRef<'_, T>, score: MatRef<'_, T>) -> (Matrix<T>, Matrix<T>) {
+    let (rows, dim) = (theta.rows(), theta.cols());
+    let wide = |from: MatRef<'_, T>| Matrix::from_fn(rows, dim, |i, j| from.row(i)[j].as_f64());
+    let (theta, score) = (wide(theta), wide(score));
+    let linear = Linear::fit(theta.as_ref(), score.as_ref());
+    let (mut white, mut pulled) = (Matrix::zeros(rows, dim), Matrix::zeros(rows, dim));
+    linear.from_position(theta.as_slice(), white.as_mut_slice());
+    linear.down(score.as_slice(), pulled.as_mut_slice());
+    (white.cast(), pulled.cast())
+}
+
 /// A run that has ended.
 #[derive(Clone, Copy)]
 pub struct Judged<'a, T: Real> {
@@ -103,6 +118,8 @@ impl<T: Real> Judged<'_, T> {
             .filter(|chains| chains.r_hat <= LARGEST_R_HAT)
             .map_or(0.0, |chains| chains.effective_sample_size)
             .max(self.state.rows() as f64);
+        let (theta, score) =
+            if is_finite { whitened(theta.as_ref(), score.as_ref()) } else { (theta, score) };
         Subject {
             theta: theta.as_ref(),
             score: score.as_ref(),

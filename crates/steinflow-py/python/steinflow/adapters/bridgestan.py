@@ -20,7 +20,8 @@ def target(model: Any, dtype: np.dtype | None) -> Target:
     dim = model.param_unc_num()
 
     # Without this, Stan's memory for derivatives is one for all threads.
-    threads = (os.cpu_count() or 1) if "STAN_THREADS=true" in model.model_info() else 1
+    info = model.model_info() if hasattr(model, "model_info") else ""
+    threads = (os.cpu_count() or 1) if "STAN_THREADS=true" in info else 1
     pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
