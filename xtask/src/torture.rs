@@ -14,7 +14,9 @@ pub fn stages(arguments: &[&str]) -> Vec<Stage> {
 /// A small one, for every day. The tests have built the two: the command for those that run it, and
 /// all examples.
 pub fn short() -> Stage {
-    run("torture", &["--kills", "6", "--signals", "1", "--damaged", "7", "--writers", "3"])
+    let few =
+        ["--kills", "6", "--signals", "1", "--damaged", "7", "--replaced", "4", "--writers", "3"];
+    run("torture", &few)
 }
 
 fn run(name: &'static str, arguments: &[&str]) -> Stage {

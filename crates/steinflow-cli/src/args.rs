@@ -190,6 +190,8 @@ pub enum Experiment {
     Traces(ToyArguments),
     /// SGRHMC-Stein at four moments, and an animation.
     Evolution(ToyArguments),
+    /// The default and the de-randomised methods on posteriors on raw scales, against long runs of others.
+    Posteriors(CommonArguments),
     /// Bayesian neural networks on the UCI regression sets, the paper's tables beside ours.
     Uci(UciArguments),
     /// How often the verdict on a run is right, over targets whose exact draws are known.

@@ -11,11 +11,12 @@ use std::process::ExitCode;
 use serde::Serialize;
 use steinflow::Matrix;
 use steinflow_io::record::{DIAGNOSIS, Diagnosis, Table};
-use steinflow_io::{add_to_run, write_json};
+use steinflow_io::{add_to_run, parquet_memory, write_json};
 use steinflow_models::data::read_table;
+use steinflow_models::memory::available;
 
 use crate::args::DiagnoseArguments;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sample::start_threads;
 use crate::summary::{short, table};
 use distances::{DistanceRow, SteinRow};
@@ -111,6 +112,10 @@ fn read_reference(path: &Path, names: &[String]) -> Result<Matrix<f64>> {
         return Err(steinflow::Error::setting("reference", path.display(), remedy).into());
     }
     if path.extension().is_some_and(|extension| extension == "parquet") {
+        let needed = parquet_memory(path)?;
+        if let Some(free) = available().filter(|&free| needed > free) {
+            return Err(Error::TableTooLarge { path: path.to_owned(), needed, free });
+        }
         return Ok(Table::open(path)?.matrix(names)?);
     }
     let (table, _) = read_table(path, None)?;

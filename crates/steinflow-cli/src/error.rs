@@ -1,9 +1,11 @@
 //! What the command reports, and the exit code that goes with it.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use crate::data::FetchError;
-use crate::memory::show;
+
+use steinflow_models::memory::show;
 
 /// Anything that ends the command early.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +35,15 @@ pub enum Error {
          or collect fewer samples", show(*needed), show(*free)
     )]
     TooLarge { needed: u64, free: u64 },
+    /// A table that the machine has no room for.
+    #[error(
+        "`{}` needs about {} of memory, and {} are free: give fewer rows or columns", path.display(),
+        show(*needed), show(*free)
+    )]
+    TableTooLarge { path: PathBuf, needed: u64, free: u64 },
+    /// Files that have changed since they were written.
+    #[error("{count} files are not as they were written: make their runs again, or take a copy")]
+    NotVerified { count: usize },
     /// A new run where an unfinished one is.
     #[error(
         "`{}` was not finished: go on with `steinflow resume {}`, pass --force to begin anew, or \
@@ -61,6 +72,14 @@ impl Error {
     /// Exit code of a run that was interrupted, by custom 128 + SIGINT.
     pub const INTERRUPTED: u8 = 130;
 
+    /// Whether nobody reads what the command says.
+    pub fn is_broken_pipe(&self) -> bool {
+        let (Self::Terminal(error) | Self::Output(steinflow_io::Error::Write(error))) = self else {
+            return false;
+        };
+        error.kind() == ErrorKind::BrokenPipe
+    }
+
     /// Whether the request itself is at fault.
     pub fn is_usage(&self) -> bool {
         match self {
@@ -72,13 +91,51 @@ impl Error {
             Self::NotANetworkRun { .. }
             | Self::Live { .. }
             | Self::TooLarge { .. }
+            | Self::TableTooLarge { .. }
             | Self::Unfinished { .. }
             | Self::NothingToResume { .. }
             | Self::Changed { .. }
             | Self::Threads { .. } => true,
-            Self::Terminal(_) => false,
+            Self::NotVerified { .. } | Self::Terminal(_) => false,
         }
     }
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A message without the middle of what is long in it: a value in backticks, or a word.
+pub fn shortened(message: &str) -> String {
+    let quoted = message.split('`').map(|part| cut(part, MOST_QUOTED));
+    let words = quoted.collect::<Vec<_>>().join("`");
+    let words: Vec<String> = words.split(' ').map(|word| cut(word, MOST_QUOTED)).collect();
+    words.join(" ")
+}
+
+/// Characters of a value or a word in a message; paths are rarely longer.
+const MOST_QUOTED: usize = 400;
+
+fn cut(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(most / 4).collect();
+    let tail: String = text.chars().skip(count - most / 8).collect();
+    format!("{head}… ({count} characters) …{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_are_shortened_in_messages() {
+        let usual = "method is `svgd`, but this model has none: take `ld`";
+        assert_eq!(shortened(usual), usual);
+        let long = "né ".repeat(10_000);
+        let message = shortened(&format!("model `{long}` is unknown: take `ld`"));
+        assert!(message.len() < 600 && message.contains("(30000 characters)"), "{message}");
+        assert!(message.starts_with("model `né né") && message.ends_with("is unknown: take `ld`"));
+        assert!(shortened(&"x".repeat(100_000)).len() < 600);
+    }
+}

@@ -72,7 +72,7 @@ impl Job<'_> {
         };
         memory::check::<T>(config, model.dim(), 0)?;
         // Declared before the sampler, which borrows them.
-        let (mut record, unfinished, mut writer);
+        let (mut record, mut unfinished, mut writer);
         let mut sampler = config.sampler(model)?;
         let mut checkpoint = None;
         match &self.start {
@@ -106,15 +106,20 @@ impl Job<'_> {
         }
         let _ = partial.set(folder.partial_path().to_owned());
         let every = self.output.checkpoint_every.unwrap_or_default();
-        writer = Writer::new(&unfinished, every, text, inputs(config));
-        unfinished.write(record::CONFIG, writer.config.as_bytes())?;
-        if checkpoint.is_none() {
-            unfinished.forget_checkpoints()?;
-        }
-        if let Some(checkpoint) = checkpoint {
-            // From here on the run can be taken up from this folder alone.
-            writer.write(&record, checkpoint);
-        }
+        let inputs = inputs(config);
+        let first = checkpoint.map(|checkpoint| {
+            let (step, mut bytes) = (checkpoint.step, Vec::new());
+            let run = record.saved_run(&text, &inputs, checkpoint);
+            write_checkpoint(&run, &mut bytes).map(|()| (step, bytes))
+        });
+        let first = first.transpose().map_err(steinflow_io::Error::from)?;
+        // From here on the run can be taken up from this folder alone.
+        unfinished.begin(
+            text.as_bytes(),
+            first.as_ref().map(|(step, bytes)| (*step, bytes.as_slice())),
+        )?;
+        drop(first);
+        writer = Writer::new(&unfinished, every, text, inputs);
         sampler = sampler
             .interrupt(interrupt.flag())
             .observe(Recorder { record: &mut record, writer: &mut writer });
@@ -169,6 +174,10 @@ impl Job<'_> {
             let run = record.saved_run(&writer.config, &writer.inputs, checkpoint);
             folder.write_with(record::CHECKPOINT, |file| Ok(write_checkpoint(&run, file)?))?;
         }
+        if let Some(checksum) = folder.checksum(record::SUMMARY) {
+            // Without the note a run that is killed before its folder goes is only made once more.
+            let _ = writer.folder.note_end(checksum);
+        }
         folder.commit()?;
         Ok(summary)
     }
@@ -191,12 +200,15 @@ impl Job<'_> {
 
     /// From now on a signal ends the run in good order; a second one ends it at once.
     fn listen(&self, partial: Arc<OnceLock<PathBuf>>) -> Interrupt {
-        let run = self.out.clone();
+        let (run, is_resumed) = (self.out.clone(), self.is_resumed);
         Interrupt::listen(move || {
             // Without it, the place may be another process's.
             let Some(partial) = partial.get() else { return };
-            let _ = std::fs::remove_dir_all(partial);
-            if Unfinished::exists(&run) {
+            // The run may just be writing into it, and cannot once it is gone.
+            while partial.exists() && std::fs::remove_dir_all(partial).is_err() {
+                std::thread::yield_now();
+            }
+            if is_resumed || Unfinished::exists(&run) {
                 tell!("stopped; go on with `steinflow resume {}`", run.display());
             } else {
                 Unfinished::discard(&run);

@@ -6,11 +6,12 @@
 mod http;
 mod watch;
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use steinflow::Real;
 use steinflow_io::record::Summary;
@@ -25,10 +26,14 @@ use watch::Seen;
 
 pub use watch::Watch;
 
-/// Browsers open several connections; more than these are closed at once.
+/// Browsers open several connections. Where there are more than these, the oldest is closed: it is the
+/// slowest, and whoever comes next is served.
 const MOST_CONNECTIONS: usize = 16;
-/// How often the server looks for a visitor, and for the end of the run.
+/// How often the server looks for a visitor, and for the end of the run. One visitor at a look: however
+/// many ask, they cost the run little.
 const LOOK: Duration = Duration::from_millis(20);
+/// What was rendered is served again for so long, and for so many times what rendering took.
+const FRESH: (Duration, u32) = (Duration::from_millis(100), 50);
 
 /// The server of a run; it ends when this is dropped.
 pub struct Live {
@@ -44,7 +49,17 @@ struct Shared {
     exact: Option<Vec<(f64, f64)>>,
     seen: Mutex<Seen>,
     is_over: AtomicBool,
-    connections: AtomicUsize,
+    /// Connections by their number, the oldest first.
+    visitors: Mutex<VecDeque<(u64, TcpStream)>>,
+    /// The page and its state as they were last rendered.
+    rendered: [Mutex<Option<Rendered>>; 2],
+}
+
+struct Rendered {
+    body: Arc<str>,
+    at: Instant,
+    /// How long it took.
+    cost: Duration,
 }
 
 impl Live {
@@ -97,7 +112,8 @@ impl Live {
             exact: exact.filter(|_| !is_network),
             seen: Mutex::new(Seen::new(config, names, !is_network)),
             is_over: AtomicBool::new(false),
-            connections: AtomicUsize::new(0),
+            visitors: Mutex::default(),
+            rendered: Default::default(),
         });
         let own = Arc::clone(&shared);
         let acceptor = std::thread::spawn(move || own.accept(&listener, port));
@@ -130,22 +146,40 @@ impl Shared {
     }
 
     fn accept(self: &Arc<Self>, listener: &TcpListener, port: u16) {
+        let mut number = 0;
         while !self.is_over() {
-            let Ok((stream, _)) = listener.accept() else {
-                std::thread::sleep(LOOK);
-                continue;
-            };
-            if self.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-                self.connections.fetch_sub(1, Ordering::Relaxed);
-                continue;
+            if let Ok((stream, _)) = listener.accept() {
+                number += 1;
+                self.admit(number, stream, port);
             }
-            let own = Arc::clone(self);
-            std::thread::spawn(move || {
-                // A visitor who goes away in the middle is nobody's trouble.
-                let _ = own.serve(&stream, port);
-                own.connections.fetch_sub(1, Ordering::Relaxed);
-            });
+            std::thread::sleep(LOOK);
         }
+    }
+
+    /// Serves a visitor in a thread of its own.
+    fn admit(self: &Arc<Self>, number: u64, stream: TcpStream, port: u16) {
+        let Ok(other) = stream.try_clone() else { return };
+        let mut visitors = lock(&self.visitors);
+        if visitors.len() >= MOST_CONNECTIONS
+            && let Some((_, oldest)) = visitors.pop_front()
+        {
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        visitors.push_back((number, other));
+        drop(visitors);
+        let own = Arc::clone(self);
+        let thread = std::thread::Builder::new().spawn(move || {
+            // A visitor who goes away in the middle is nobody's trouble.
+            let _ = own.serve(&stream, port);
+            own.dismiss(number);
+        });
+        if thread.is_err() {
+            self.dismiss(number);
+        }
+    }
+
+    fn dismiss(&self, number: u64) {
+        lock(&self.visitors).retain(|(own, _)| *own != number);
     }
 
     fn serve(&self, stream: &TcpStream, port: u16) -> std::io::Result<()> {
@@ -153,16 +187,36 @@ impl Shared {
         let asked = http::read_head(stream, || self.is_over())
             .and_then(|head| http::understand(&head, port));
         let response = match asked {
-            Ok(Resource::Page) => Response::html(Page::live(self.run()).html()),
-            Ok(Resource::State) => Response::json(Page::live(self.run()).state()),
+            Ok(Resource::Page) => Response::html(self.rendered(0, Page::html)),
+            Ok(Resource::State) => Response::json(self.rendered(1, Page::state)),
             Err(refusal) => refusal.into(),
         };
         http::answer(stream, &response)
     }
 
+    /// What `render` makes of the run, now or a moment ago; others who ask meanwhile wait for it.
+    fn rendered(&self, place: usize, render: impl Fn(&Page) -> String) -> Arc<str> {
+        let mut kept = lock(&self.rendered[place]);
+        if let Some(Rendered { body, at, cost }) = &*kept
+            && at.elapsed() < FRESH.0.max(*cost * FRESH.1)
+        {
+            return Arc::clone(body);
+        }
+        let begun = Instant::now();
+        let body: Arc<str> = render(&Page::live(self.run())).into();
+        *kept =
+            Some(Rendered { body: Arc::clone(&body), at: Instant::now(), cost: begun.elapsed() });
+        body
+    }
+
     /// The run as it is now.
     fn run(&self) -> Run {
-        let seen = self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let seen = lock(&self.seen).clone();
         seen.onto(self.run.clone(), self.exact.as_deref())
     }
+}
+
+/// What is behind it stays right whoever panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

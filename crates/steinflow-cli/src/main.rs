@@ -29,14 +29,15 @@ mod sample;
 mod scores;
 mod signals;
 mod summary;
+mod verify;
 
-use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches};
 
 use args::{Arguments, Command};
-use error::Error;
+use error::{Error, Result, shortened};
+use verify::VerifyArguments;
 
 fn main() -> ExitCode {
     // What a decoder panics about is reported as the damaged file that it is.
@@ -46,8 +47,31 @@ fn main() -> ExitCode {
             usual(info);
         }
     }));
-    let arguments = Arguments::parse();
-    let done = match arguments.command.unwrap_or_default() {
+    signals::survive_large_files();
+    let parser = Arguments::command().subcommand(VerifyArguments::command());
+    let given = parser.get_matches();
+    let done = match given.subcommand() {
+        Some(("verify", own)) => parsed(own).and_then(|own| verify::command(&own)),
+        _ => parsed::<Arguments>(&given).and_then(|own| run(own.command.unwrap_or_default())),
+    };
+    match done {
+        Ok(code) => code,
+        // A reader that has seen enough, such as `head`.
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            tell!("error: {}", shortened(&error.to_string()));
+            ExitCode::from(if error.is_usage() { Error::USAGE } else { Error::FAILURE })
+        }
+    }
+}
+
+/// What clap has found to be right already.
+fn parsed<A: FromArgMatches>(given: &ArgMatches) -> Result<A> {
+    A::from_arg_matches(given).map_err(|error| error.exit())
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    match command {
         Command::Sample(arguments) => sample::command(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Predict(arguments) => predict::command(&arguments),
@@ -57,14 +81,5 @@ fn main() -> ExitCode {
         Command::Data(arguments) => data::command(&arguments),
         Command::Methods(arguments) => catalogues::methods(arguments.json),
         Command::Models(arguments) => catalogues::models(arguments.json),
-    };
-    match done {
-        Ok(code) => code,
-        // A reader that has seen enough, such as `head`.
-        Err(Error::Terminal(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            tell!("error: {error}");
-            ExitCode::from(if error.is_usage() { Error::USAGE } else { Error::FAILURE })
-        }
     }
 }

@@ -1,11 +1,10 @@
 //! How much memory a run will take, and whether it is there.
 
-use std::fs;
-
 use steinflow::Real;
 use steinflow::field::Lawgd;
 use steinflow::method::FieldKind;
 use steinflow::run::NonFinitePolicy;
+use steinflow_models::memory::available;
 
 use crate::error::{Error, Result};
 use steinflow_config::Config;
@@ -67,55 +66,4 @@ fn state_size<T: Real>(config: &Config, dim: usize) -> u64 {
     let numbers =
         (config.particles as u64).saturating_mul(dim as u64).saturating_mul(blocks as u64);
     numbers.saturating_mul(size_of::<T>() as u64)
-}
-
-/// Bytes that can be had before the system begins to swap or to kill; none where it does not say.
-fn available() -> Option<u64> {
-    let free = meminfo(&fs::read_to_string("/proc/meminfo").ok()?)?;
-    let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    // A container's own limit, which for none has no number.
-    let versions = [
-        ("/sys/fs/cgroup/memory.", "max", "current", "file "),
-        ("/sys/fs/cgroup/memory/memory.", "limit_in_bytes", "usage_in_bytes", "cache "),
-    ];
-    let own = versions.into_iter().find_map(|(at, most, used, cache)| {
-        let (most, used) = (number(&format!("{at}{most}"))?, number(&format!("{at}{used}"))?);
-        // Cached files make room when asked to.
-        let statistics = fs::read_to_string(format!("{at}stat")).unwrap_or_default();
-        let cached = statistics.lines().find_map(|line| line.strip_prefix(cache)?.parse().ok());
-        Some(most.saturating_sub(used.saturating_sub(cached.unwrap_or(0))))
-    });
-    Some(own.map_or(free, |own| free.min(own)))
-}
-
-/// `MemAvailable` and free swap, in bytes.
-fn meminfo(text: &str) -> Option<u64> {
-    let kibibytes = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()
-    };
-    Some((kibibytes("MemAvailable:")? + kibibytes("SwapFree:").unwrap_or(0)).saturating_mul(1024))
-}
-
-/// In the unit that fits.
-pub fn show(bytes: u64) -> String {
-    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let unit = units.into_iter().find(|(_, shift)| bytes >> shift > 0);
-    unit.map_or_else(
-        || format!("{bytes} bytes"),
-        |(name, shift)| format!("{:.1} {name}", bytes as f64 / f64::from(1_u32 << shift)),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn free_memory_is_read() {
-        let text = "MemTotal:       24000000 kB\nMemAvailable:    1000 kB\nSwapFree:  24 kB\n";
-        assert_eq!(meminfo(text), Some(1024 * 1024));
-        assert_eq!(meminfo("nothing"), None);
-        assert_eq!((show(3 << 29), show(512)), ("1.5 GiB".to_owned(), "512 bytes".to_owned()));
-    }
 }

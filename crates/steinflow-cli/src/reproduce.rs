@@ -2,6 +2,7 @@
 
 mod collapse;
 mod jobs;
+mod posteriors;
 mod toy;
 mod uci;
 mod verdict;
@@ -19,6 +20,7 @@ pub fn command(arguments: &ReproduceArguments) -> Result<ExitCode> {
         Experiment::Samples(arguments) => toy::run("samples", &["samples"], arguments)?,
         Experiment::Traces(arguments) => toy::run("traces", &["traces"], arguments)?,
         Experiment::Evolution(arguments) => toy::run("evolution", &["evolution"], arguments)?,
+        Experiment::Posteriors(arguments) => posteriors::run(arguments)?,
         Experiment::Uci(arguments) => uci::run(arguments)?,
         Experiment::Verdict(arguments) => verdict::run(arguments)?,
     }

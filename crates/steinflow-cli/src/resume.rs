@@ -17,42 +17,60 @@ use steinflow_config::Settings;
 
 pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
     start_threads(arguments.output.threads)?;
-    let run = place(&arguments.run);
+    let run = place(&arguments.run)?;
     if !run.exists() && !Unfinished::path_of(&run).exists() {
-        let found = "nothing is there; give the folder of a `steinflow sample`".to_owned();
-        return Err(Error::NothingToResume { run, found });
+        return Err(nothing(&run, "nothing is there; give the folder of a `steinflow sample`"));
     }
     // Held until the end, so that nobody else goes on with the run meanwhile.
-    let unfinished = Unfinished::open(&run)?;
-    let Some(found) = find(&run, &unfinished)? else {
-        return begin_again(arguments, run, unfinished);
+    let unfinished = match Unfinished::find(&run)? {
+        // Its process was killed after the folder was in its place.
+        Some(unfinished) if unfinished.has_become(&run) => {
+            unfinished.remove();
+            None
+        }
+        // Without settings, one was killed while it was removing it.
+        found => found.filter(|unfinished| unfinished.config().is_some()),
     };
-    let (file, config) = (&found.file, arguments.config.as_ref().or(found.config.as_ref()));
+    // A run that was not finished goes before the folder of one that was.
+    let (file, beside) = match &unfinished {
+        Some(unfinished) => (newest(unfinished), unfinished.config()),
+        None => (Some(ended(&run)?), Some(run.join(CONFIG)).filter(|path| path.is_file())),
+    };
+    let has_ended = unfinished.is_none();
+    let claim = |place: &Path| unfinished.map_or_else(|| Ok(Unfinished::open(place)?), Ok);
+    let Some(file) = file else {
+        return begin_again(arguments, &run, beside, claim);
+    };
+    let config = arguments.config.as_ref().or(beside.as_ref());
     let settings = match config {
         Some(path) => Settings::read(path)?,
         None => Settings::parse(&run, file.config())?,
     };
     let config = resolve(arguments, settings)?;
-    let changes = changes_since(file, &config)?;
+    let changes = changes_since(&file, &config)?;
     if !changes.is_empty() && arguments.branch.is_none() {
         return Err(Error::Changed { run, step: file.step(), changes });
     }
     let total = config.steps();
-    if found.has_ended && file.step() == total && arguments.branch.is_none() {
+    if has_ended && file.step() == total && arguments.branch.is_none() {
         let found = format!("it is finished after {total} steps; --steps asks for more");
-        return Err(Error::NothingToResume { run, found });
+        return Err(nothing(&run, &found));
     }
     if !arguments.output.quiet {
-        tell!("going on from step {} of {total}", file.step());
+        match config.flow() {
+            Some(_) => tell!("going on from step {} of {total}", file.step()),
+            None => tell!("going on from move {}", file.step()),
+        }
     }
-    let (start, output) = (Start::From(found.file), &arguments.output);
+    let (start, output) = (Start::From(file), &arguments.output);
     match &arguments.branch {
         None => {
-            let job = Job { config, out: run, force: true, is_resumed: true, start, output };
-            job.run(|| Ok(unfinished))
+            let out = run.clone();
+            let job = Job { config, out, force: true, is_resumed: true, start, output };
+            job.run(|| claim(&run))
         }
         Some(branch) => {
-            drop(unfinished);
+            drop(claim);
             if Unfinished::exists(branch) {
                 return Err(Error::Unfinished { run: branch.clone() });
             }
@@ -63,23 +81,25 @@ pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
     }
 }
 
+fn nothing(run: &Path, found: &str) -> Error {
+    Error::NothingToResume { run: run.to_owned(), found: found.to_owned() }
+}
+
 /// Without a checkpoint that can be used, the first step is the place to go on from.
 fn begin_again(
     arguments: &ResumeArguments,
-    run: PathBuf,
-    unfinished: Unfinished,
+    run: &Path,
+    config: Option<PathBuf>,
+    claim: impl FnOnce(&Path) -> Result<Unfinished>,
 ) -> Result<ExitCode> {
-    let path = unfinished.path().join(CONFIG);
-    if !path.is_file() || arguments.branch.is_some() {
-        let found = "it had not begun; give its `steinflow sample` again".to_owned();
-        return Err(Error::NothingToResume { run, found });
-    }
+    let Some(path) = config.filter(|_| arguments.branch.is_none()) else {
+        return Err(nothing(run, "it has no checkpoint to branch from"));
+    };
     let config = resolve(arguments, Settings::read(&path)?)?;
     tell!("there is no checkpoint that can be used: beginning with the first step");
-    let output = &arguments.output;
-    let start = Start::Afresh;
-    let job = Job { config, out: run, force: true, is_resumed: true, start, output };
-    job.run(|| Ok(unfinished))
+    let (out, output, start) = (run.to_owned(), &arguments.output, Start::Afresh);
+    let job = Job { config, out, force: true, is_resumed: true, start, output };
+    job.run(|| claim(run))
 }
 
 /// What would make other numbers than the run's own settings and files.
@@ -92,60 +112,42 @@ fn changes_since(file: &CheckpointFile, config: &Config) -> Result<Vec<String>> 
 }
 
 /// The place of the run, also where the folder of the unfinished one is given.
-fn place(given: &Path) -> PathBuf {
-    let name = given.file_name().unwrap_or_default().to_string_lossy();
-    match name.strip_suffix(".unfinished") {
-        Some(name) if !name.is_empty() => given.with_file_name(name),
+fn place(given: &Path) -> Result<PathBuf> {
+    // `.` and the like have a name of their own.
+    let own: PathBuf = match given.file_name() {
         // Without a slash at the end.
-        _ => given.components().collect(),
-    }
+        Some(_) => given.components().collect(),
+        None => given.canonicalize().map_err(|error| nothing(given, &error.to_string()))?,
+    };
+    let name = own.file_name().unwrap_or_default().to_string_lossy();
+    Ok(match name.strip_suffix(".unfinished") {
+        Some(name) if !name.is_empty() && !is_finished_run(&own) => own.with_file_name(name),
+        _ => own,
+    })
 }
 
-/// What there is to go on from.
-struct Found {
-    file: CheckpointFile,
-    /// Whether it is of the run as it ended.
-    has_ended: bool,
-    /// The config.toml beside it.
-    config: Option<PathBuf>,
-}
-
-/// The newest good checkpoint. One of an unfinished run goes before the folder of an ended one,
-/// unless that is where this very run has come to.
-fn find(run: &Path, unfinished: &Unfinished) -> Result<Option<Found>> {
+/// The newest good checkpoint of an unfinished run.
+fn newest(unfinished: &Unfinished) -> Option<CheckpointFile> {
     let (newest, wrong) = unfinished.newest();
-    let mut ended = None;
-    if is_finished_run(run) && run.join(CHECKPOINT).exists() {
-        match CheckpointFile::open(run.join(CHECKPOINT)) {
-            Ok(file) => ended = Some(file),
-            Err(error) => tell!("warning: {error}"),
-        }
-    }
-    if let (Some(new), Some(old)) = (&newest, &ended)
-        && (new.config() != old.config() || new.step() > old.step())
-    {
-        ended = None;
-    }
-    let has_ended = ended.is_some();
-    if has_ended {
-        // Its process was killed after the folder was in its place.
-        unfinished.forget_checkpoints()?;
-    }
     for error in wrong {
         tell!("warning: {error}");
     }
-    let Some(file) = ended.or(newest) else {
-        if is_finished_run(run) && unfinished.checkpoints().is_empty() {
-            let found = "its checkpoint is missing or damaged; make the run again with its \
-                         config.toml"
-                .to_owned();
-            return Err(Error::NothingToResume { run: run.to_owned(), found });
-        }
-        return Ok(None);
-    };
-    let folder = if has_ended { run } else { unfinished.path() };
-    let config = Some(folder.join(CONFIG)).filter(|path| path.is_file());
-    Ok(Some(Found { file, has_ended, config }))
+    newest
+}
+
+/// Where a run has ended.
+fn ended(run: &Path) -> Result<CheckpointFile> {
+    if !is_finished_run(run) {
+        return Err(nothing(run, "it had not begun; give its `steinflow sample` again"));
+    }
+    let again = "its checkpoint is missing or damaged; make the run again with its config.toml";
+    if !run.join(CHECKPOINT).exists() {
+        return Err(nothing(run, again));
+    }
+    CheckpointFile::open(run.join(CHECKPOINT)).map_err(|error| {
+        tell!("warning: {error}");
+        nothing(run, again)
+    })
 }
 
 /// The run, with what `resume` may change.

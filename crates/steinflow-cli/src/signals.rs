@@ -66,3 +66,14 @@ pub fn on_signal(mut handle: impl FnMut(u8) + Send + 'static) {
 fn warn(error: &dyn std::fmt::Display) {
     tell!("warning: Ctrl-C will lose what is not in a checkpoint: {error}");
 }
+
+/// From now on a file that grows beyond the limit of the shell (`ulimit -f`) is an error like any other,
+/// and not the end of the process.
+pub fn survive_large_files() {
+    #[cfg(unix)]
+    if let Err(error) =
+        signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)))
+    {
+        warn(&error);
+    }
+}

@@ -182,3 +182,17 @@ fn a_fetched_set_is_found_in_the_cache_and_in_its_own_folder() {
     let sample = "sample linear-regression --data mine/yacht.csv.gz --steps 3 -q";
     succeed(home.path(), &sample.split(' ').collect::<Vec<_>>());
 }
+
+#[test]
+fn a_file_that_is_called_xlsx_and_is_none_says_why() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("a.xlsx");
+    for (content, why) in
+        [("not a zip", "no zip archive"), ("PK\x05\x06 and so on", "no zip archive")]
+    {
+        std::fs::write(&file, content).unwrap();
+        let from = file.display().to_string();
+        let words = ["a.xlsx", "no Excel file", why];
+        fail(home.path(), &["data", "fetch", "yacht", "--quiet", "--from", &from], 1, &words);
+    }
+}

@@ -153,3 +153,22 @@ fn a_port_in_use_is_told_before_the_run_starts() {
     );
     desk.fail("sample --live banana", 2, &["port", "put --live last"]);
 }
+
+#[test]
+fn slow_visitors_are_in_nobodys_way() {
+    let desk = Desk::new();
+    let run = Endless::start(&desk, "banana");
+    let slow: Vec<TcpStream> = (0..24)
+        .map(|_| {
+            let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, run.port)).unwrap();
+            stream.write_all(b"GET / HT").unwrap();
+            stream
+        })
+        .collect();
+    // All of them still wait when somebody else asks, again and again.
+    for _ in 0..3 {
+        assert!(run.body("/state").contains("under way"));
+        assert!(run.body("/").contains("Under way"));
+    }
+    drop(slow);
+}

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use steinflow_io::add_to_run;
 use support::desk::Desk;
 
 /// A diagnosis as `steinflow diagnose` leaves it, with words that would like to be markup.
@@ -49,7 +50,7 @@ fn assert_self_contained(page: &str) {
 
 /// Puts a diagnosis with all that it may hold in place of the run's own.
 fn diagnose(folder: &Path) {
-    fs::write(folder.join("diagnosis.json"), DIAGNOSIS).unwrap();
+    add_to_run(folder, "diagnosis.json", DIAGNOSIS.as_bytes(), true).unwrap();
 }
 
 /// Opens a page in Chromium and gives what it made of it; none where there is no Chromium.
@@ -254,4 +255,29 @@ fn a_folder_of_an_earlier_version_opens() {
     assert!(!run["trace"]["ksd"].as_array().unwrap().is_empty());
     desk.succeed("diagnose old");
     assert_eq!(desk.read("old/diagnosis.json").matches("\"name\"").count(), 10);
+}
+
+#[test]
+fn bits_that_have_changed_are_noticed_by_whoever_reads_them() {
+    let desk = Desk::new();
+    desk.succeed("sample banana --method ld -n 20 --steps 20 -q --out run");
+    desk.succeed("sample banana --method ld -n 20 --steps 20 -q --out other");
+    let said = desk.succeed("verify run other");
+    assert!(said.contains("run: 8 of 8 files are as they were written"), "{said}");
+    let good = fs::read(desk.path("run/particles.parquet")).unwrap();
+    for place in (0..good.len()).step_by(good.len() / 20) {
+        let mut bad = good.clone();
+        bad[place] ^= 16;
+        fs::write(desk.path("run/particles.parquet"), bad).unwrap();
+        for command in ["report run --force", "diagnose run", "verify other run"] {
+            desk.fail(command, 1, &["run/particles.parquet", "SHA-256"]);
+        }
+    }
+    fs::write(desk.path("run/particles.parquet"), good).unwrap();
+    for command in ["report run --force", "diagnose run", "verify run", "verify --help"] {
+        desk.succeed(command);
+    }
+    assert!(desk.succeed("--help").contains("verify"));
+    desk.fail("verify nowhere", 2, &["nowhere", "does not exist"]);
+    desk.fail("verify", 2, &["RUN"]);
 }

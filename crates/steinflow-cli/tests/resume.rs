@@ -248,6 +248,113 @@ fn a_run_has_one_writer_and_is_not_begun_over_by_mistake() {
     assert_eq!(desk.listing(), ["cut"]);
 }
 
+/// Kills a run that has begun and has no checkpoint yet.
+#[cfg(unix)]
+fn kill_at_the_beginning(desk: &Desk, arguments: &str, name: &str) {
+    let settings = desk.path(&format!("{name}.unfinished/config.toml"));
+    let mut child = start(desk, arguments);
+    wait_for(|| settings.exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(checkpoints(desk, name).is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_run_in_the_place_of_an_old_one_is_the_one_that_goes_on() {
+    let desk = Desk::new();
+    let new =
+        "sample banana --method sghmc -n 20 --step-size 0.05 --trace-every 1000 -q --threads 1";
+    desk.succeed("sample ring --method svgd --steps 20 -q --out x");
+    desk.succeed(&format!("{new} --steps 20000 --out whole"));
+    let before = desk.read("x/summary.json");
+    // Long enough to be killed, then cut to what was made above.
+    let forced = format!("{new} --steps 1000000000 --checkpoint-every never --out x --force");
+    kill_at_the_beginning(&desk, &forced, "x");
+    assert_eq!(desk.read("x/summary.json"), before);
+    let settings = desk.read("x.unfinished/config.toml");
+    desk.fail("resume x --steps many", 2, &["many"]);
+    assert_eq!(desk.read("x.unfinished/config.toml"), settings, "a slip costs nothing");
+    let output = desk.run("resume x -q --steps 20000");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("beginning with the first step"), "{said}");
+    assert_same(&desk, "x", "whole");
+    assert_eq!(desk.listing(), ["whole", "x"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_that_had_ended_is_known_by_its_folder() {
+    let desk = Desk::new();
+    desk.succeed("sample banana --method svgd -n 5 --steps 20 -q --out x");
+    let summary = desk.read("x/summary.json");
+    // What a process leaves that is killed between putting the folder in its place and removing this.
+    fs::create_dir(desk.path("x.unfinished")).unwrap();
+    let mut left = steinflow_io::Unfinished::open(&desk.path("y")).unwrap();
+    left.begin(desk.read("x/config.toml").as_bytes(), None).unwrap();
+    let mark = desk.read("y.unfinished/.steinflow-unfinished").replace("`y`", "`x`");
+    desk.write("x.unfinished/.steinflow-unfinished", mark);
+    desk.write("x.unfinished/config.toml", desk.read("x/config.toml"));
+    drop(left);
+    let list = desk.read("x/.steinflow-run");
+    let line = list.lines().find(|line| line.ends_with("summary.json")).unwrap();
+    desk.write("x.unfinished/ended", &line[..64]);
+    let output = desk.run("resume x -q");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("finished after 20 steps"), "{said}");
+    assert_eq!(desk.listing(), ["x"]);
+    assert_eq!(desk.read("x/summary.json"), summary);
+}
+
+#[test]
+fn what_has_the_name_of_an_unfinished_run_is_left_alone() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("a.unfinished")).unwrap();
+    desk.write("a.unfinished/config.toml", "mine");
+    let run = "sample banana --method svgd -n 5 --steps 20 -q";
+    let words = ["a.unfinished", "move it away", "--out"];
+    for force in ["", " --force"] {
+        desk.fail(&format!("{run} --out a{force}"), 2, &words);
+    }
+    desk.fail("resume a", 2, &words);
+    assert_eq!(desk.read("a.unfinished/config.toml"), "mine");
+
+    // A run may have such a name, and is then nobody else's.
+    desk.succeed(&format!("{run} --out b.unfinished"));
+    let summary = desk.read("b.unfinished/summary.json");
+    desk.fail(&format!("{run} --out b --force"), 2, &["b.unfinished", "without its mark"]);
+    assert_eq!(desk.read("b.unfinished/summary.json"), summary);
+    desk.fail("resume b.unfinished", 2, &["finished after 20 steps"]);
+    desk.succeed("resume b.unfinished -q --steps 30");
+    assert!(desk.read("b.unfinished/summary.json").contains("\"steps\": 30"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_of_that_name_is_left_alone() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("theirs")).unwrap();
+    desk.write("theirs/config.toml", "mine");
+    std::os::unix::fs::symlink("theirs", desk.path("a.unfinished")).unwrap();
+    desk.fail("sample banana --steps 5 -q --out a --force", 2, &["symbolic link"]);
+    assert_eq!(desk.read("theirs/config.toml"), "mine");
+    assert_eq!(fs::read_dir(desk.path("theirs")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_run_goes_on_from_inside_its_folder() {
+    let desk = Desk::new();
+    desk.succeed("sample banana --method svgd -n 5 --steps 20 -q --out x");
+    let output = Command::new(assert_cmd::cargo::cargo_bin("steinflow"))
+        .current_dir(desk.path("x"))
+        .args(["resume", ".", "-q", "--steps", "30"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(desk.read("x/summary.json").contains("\"steps\": 30"));
+    assert_eq!(desk.listing(), ["x"]);
+}
+
 #[test]
 fn requests_that_cannot_be_met_are_told_so() {
     let desk = Desk::new();
@@ -269,4 +376,69 @@ fn a_run_that_does_not_fit_into_memory_is_refused_with_the_number() {
     let run =
         "sample gaussian --dim 20 -n 1000 --steps 250000000 --step-size 0.1 --collect-from 0 -q";
     desk.fail(run, 2, &["GiB", "are free", "fewer"]);
+}
+
+/// A shell that sets a limit and then runs the command.
+#[cfg(target_os = "linux")]
+fn limited(desk: &Desk, limit: &str, arguments: &str) -> (Option<i32>, String) {
+    let program = assert_cmd::cargo::cargo_bin("steinflow");
+    let output = Command::new("bash")
+        .current_dir(desk.0.path())
+        .args(["-c", &format!("ulimit {limit}; exec {} {arguments}", program.display())])
+        .output()
+        .unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn limits_of_the_shell_are_told_and_nothing_aborts() {
+    let desk = Desk::new();
+    // 2 GB of addresses, and twelve states of 160 MB.
+    let run = "sample standard-normal --dim 1000 -n 20000 --steps 1 --step-size 0.1 --method ld";
+    let (code, said) = limited(&desk, "-v 2000000", &format!("{run} -q --threads 1"));
+    assert!(code == Some(2) && said.contains("GiB") && said.contains("are free"), "{said}");
+    // Files of at most 8 blocks of 1024 bytes.
+    let run = "sample banana --method ld -n 2000 --steps 2 -q --threads 1 --out run";
+    let (code, said) = limited(&desk, "-f 8", run);
+    assert!(code == Some(1) && said.contains("ulimit -f"), "{code:?} {said}");
+    assert_eq!(desk.listing(), Vec::<String>::new());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_table_that_is_too_wide_is_refused_with_the_number() {
+    let desk = Desk::new();
+    let columns = 90_000;
+    let line = |cell: &str| vec![cell; columns].join(",") + "\n";
+    let names: Vec<String> = (0..columns).map(|j| format!("c{j}")).collect();
+    desk.write("wide.csv", names.join(",") + "\n" + &line("1") + &line("2") + &line("4"));
+    // 90,000² numbers of 8 bytes, four times, are more than any machine of a test has.
+    let run = "sample linear-regression --data wide.csv --steps 2 -q --out run";
+    desk.fail(run, 2, &["90000", "GiB", "are free", "fewer"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_file_that_unpacks_to_a_large_table_is_refused() {
+    let desk = Desk::new();
+    desk.succeed("sample banana --method ld -n 5 --steps 2 -q --out run");
+    let names: Vec<String> = read_parquet(desk.path("run/particles.parquet"))
+        .unwrap()
+        .into_iter()
+        .map(|column| column.name)
+        .collect();
+    let column = |name: &String| steinflow_io::Column {
+        name: name.clone(),
+        values: Values::F64(vec![0.0; 5_000_000]),
+    };
+    let columns: Vec<_> = names.iter().map(column).collect();
+    let file = fs::File::create(desk.path("zeros.parquet")).unwrap();
+    steinflow_io::write_parquet(&columns, file).unwrap();
+    // Of 120 MB.
+    assert!(fs::metadata(desk.path("zeros.parquet")).unwrap().len() < 10_000_000);
+    let command = "diagnose run --reference zeros.parquet --threads 1";
+    let (code, said) = limited(&desk, "-v 400000", command);
+    assert!(code == Some(2) && said.contains("zeros.parquet"), "{said}");
+    assert!(said.contains("MiB") && said.contains("are free"), "{said}");
 }

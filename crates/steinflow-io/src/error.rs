@@ -146,6 +146,16 @@ pub enum Error {
         path: PathBuf,
     },
 
+    /// A file that is in the way of a journal.
+    #[error(
+        "`{}` is not a journal, and stays as it is: move it away or choose another --out",
+        .path.display()
+    )]
+    NotAJournal {
+        /// The file.
+        path: PathBuf,
+    },
+
     /// A line of a journal that is not a result.
     #[error(
         "line {line} of `{}` cannot be read ({reason}): remove that line to run its job again",
@@ -199,6 +209,18 @@ pub enum Error {
         reason: String,
     },
 
+    /// What stands where an unfinished run would be is not one, so it is never touched.
+    #[error(
+        "`{}` is {found}, not what an unfinished run has left here: move it away or choose another --out",
+        .path.display()
+    )]
+    NotUnfinished {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        found: &'static str,
+    },
+
     /// An argument of a plot that does not fit the others.
     #[error("cannot draw the plot: {what} is {found}, expected {expected}")]
     Plot {
@@ -229,6 +251,8 @@ impl Error {
             | Self::RunInUse { .. }
             | Self::OtherJournal { .. }
             | Self::NotARun { .. }
+            | Self::NotUnfinished { .. }
+            | Self::NotAJournal { .. }
             | Self::Plot { .. } => true,
             Self::File { source, .. } => source.is_usage(),
             _ => false,
@@ -255,6 +279,9 @@ fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space or choose another --out"
+        }
+        io::ErrorKind::FileTooLarge => {
+            "files may not be as large as that here (`ulimit -f`): raise the limit, or write less"
         }
         _ => "check that the path exists and is writable, or choose another --out",
     }

@@ -71,24 +71,30 @@ impl Journal {
             TryLockError::WouldBlock => Error::JournalInUse { path: path.to_owned() },
             TryLockError::Error(source) => Error::io("lock", path)(source),
         })?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(Error::io("read", path))?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(Error::io("read", path))?;
+        // A line that was cut short may end inside a character.
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         let mut journal =
             Self { path: path.to_owned(), file: Mutex::new(file), done: HashMap::new() };
-        let mut lines = text[..whole].lines();
+        let mut lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n');
+        let own = Header { settings: settings.to_owned() };
         match lines.next() {
-            None => {
+            // Nothing, or the beginning of a first line: anything else is not ours to erase.
+            None if line_of(&own)?.starts_with(&bytes) => {
                 journal.cut(0)?;
-                journal.append(&Header { settings: settings.to_owned() })?;
+                journal.append(&own)?;
             }
+            None => return Err(Error::NotAJournal { path: path.to_owned() }),
             Some(first) => {
-                let header: Option<Header> = serde_json::from_str(first).ok();
-                if header.is_none_or(|header| header.settings != settings) {
+                let Ok(header) = serde_json::from_slice::<Header>(first) else {
+                    return Err(Error::NotAJournal { path: path.to_owned() });
+                };
+                if header.settings != settings {
                     return Err(Error::OtherJournal { path: path.to_owned() });
                 }
                 for (number, line) in lines.enumerate() {
-                    let entry: Entry<Value> = serde_json::from_str(line).map_err(|error| {
+                    let entry: Entry<Value> = serde_json::from_slice(line).map_err(|error| {
                         let (path, line) = (path.to_owned(), number + 2);
                         Error::JournalDamaged { path, line, reason: error.to_string() }
                     })?;
@@ -121,8 +127,7 @@ impl Journal {
     }
 
     fn append(&self, line: &impl Serialize) -> Result<()> {
-        let mut bytes = serde_json::to_vec(line)?;
-        bytes.push(b'\n');
+        let bytes = line_of(line)?;
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(&bytes)
             .and_then(|()| file.sync_data())
@@ -137,4 +142,10 @@ impl Journal {
             .map(|_| ())
             .map_err(Error::io("write", &self.path))
     }
+}
+
+fn line_of(value: &impl Serialize) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(value)?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }

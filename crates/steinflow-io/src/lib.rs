@@ -20,9 +20,12 @@
 
 pub mod animation;
 mod checkpoint;
+mod checksum;
 mod error;
 mod journal;
 mod json;
+mod leftovers;
+mod manifest;
 pub mod plot;
 pub mod record;
 pub mod report;
@@ -36,6 +39,6 @@ pub use error::{Error, Result};
 pub use journal::Journal;
 pub use json::write_json;
 pub use run_folder::{RunFolder, add_to_run, is_finished_run};
-pub use table::{Column, Values, is_decoding, read_parquet, write_parquet};
+pub use table::{Column, Values, is_decoding, parquet_memory, read_parquet, write_parquet};
 pub use unfinished::Unfinished;
 pub use whole_file::WholeFile;

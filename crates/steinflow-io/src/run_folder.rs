@@ -3,7 +3,7 @@
 //! Files are written into a hidden sibling, `.NAME.partial-PID`, which takes its name in one
 //! `rename` when all of them are on the disk. A reader therefore never sees half a run.
 //!
-//! The last file, `.steinflow-run`, lists the others. It marks a complete run, and it tells the run's
+//! The last file, `.steinflow-run`, lists the others with their checksums. It marks a complete run, and it tells the run's
 //! own files, which another run may replace, from those that somebody put beside them.
 
 use std::collections::BTreeSet;
@@ -11,10 +11,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
 
+use crate::checksum::{Summing, checksum};
+use crate::leftovers::{create_unique, remove_stale};
+use crate::manifest::{MANIFEST, Manifest};
 use crate::{Error, Result, WholeFile};
-
-/// The list of a run's files, one name per line; implied in the list itself.
-const MANIFEST: &str = ".steinflow-run";
 
 /// A run folder that is being written.
 ///
@@ -24,8 +24,8 @@ pub struct RunFolder {
     target: PathBuf,
     partial: PathBuf,
     force: bool,
-    /// What was written, relative to the folder.
-    files: BTreeSet<PathBuf>,
+    /// What was written, and its checksums.
+    files: Manifest,
     /// Parents that this folder created, outermost first; removed again if nothing is committed.
     created_parents: Vec<PathBuf>,
     /// Whether `partial` must stay when this value is dropped.
@@ -57,7 +57,7 @@ impl RunFolder {
             partial: PathBuf::new(),
             target,
             force,
-            files: BTreeSet::new(),
+            files: Manifest::default(),
             created_parents: missing_ancestors(&parent),
             keep: true,
             replaces_leftovers: false,
@@ -90,7 +90,9 @@ impl RunFolder {
     /// Writes one file; `name` may lead into subfolders, as in `plots/final.png`.
     pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.prepare(name)?;
-        fs::write(&path, bytes).map_err(Error::io("write", &self.shown(name)))
+        fs::write(&path, bytes).map_err(Error::io("write", &self.shown(name)))?;
+        self.files.0.insert(name.into(), Some(checksum(bytes)));
+        Ok(())
     }
 
     /// Writes one file through a buffered writer that `fill` is given.
@@ -102,9 +104,17 @@ impl RunFolder {
         let path = self.prepare(name)?;
         let shown = self.shown(name);
         let file = File::create(&path).map_err(Error::io("write", &shown))?;
-        let mut buffer = BufWriter::new(file);
+        let mut buffer = BufWriter::new(Summing::new(file));
         fill(&mut buffer).map_err(|error| error.in_file(&shown))?;
-        buffer.flush().map_err(Error::io("write", &shown))
+        let sum = buffer.into_inner().map_err(io::IntoInnerError::into_error);
+        let sum = sum.map_err(Error::io("write", &shown))?.finish();
+        self.files.0.insert(name.into(), Some(sum));
+        Ok(())
+    }
+
+    /// The checksum of a file that was written.
+    pub fn checksum(&self, name: &str) -> Option<&str> {
+        self.files.0.get(Path::new(name))?.as_deref()
     }
 
     /// Forces all files to the disk and puts the folder in its place; returns that place.
@@ -113,15 +123,11 @@ impl RunFolder {
     /// place was taken in the meantime, the complete results stay where they are and the error says
     /// where: no run is lost to a name.
     pub fn commit(mut self) -> Result<PathBuf> {
-        for name in &self.files {
+        for name in self.files.0.keys() {
             self.sync(name)?;
         }
         // Last, so that a list stands for files that are on the disk.
-        let mut list = String::new();
-        for name in &self.files {
-            list += &name.to_string_lossy();
-            list.push('\n');
-        }
+        let list = self.files.text();
         self.write(MANIFEST, list.as_bytes())?;
         self.sync(Path::new(MANIFEST))?;
         sync_folder(&self.partial);
@@ -190,9 +196,19 @@ impl RunFolder {
             });
         }
         let path = self.partial.join(relative);
-        let parent = parent_of(&path);
-        fs::create_dir_all(parent).map_err(Error::io("create folder", parent))?;
-        self.files.insert(relative.to_path_buf());
+        // Only what is inside: if the folder itself was removed, that was to end the run.
+        if let Some(inner) = relative.parent() {
+            let mut folder = self.partial.clone();
+            for part in inner.components() {
+                folder.push(part);
+                match fs::create_dir(&folder) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        return Err(Error::io("create folder", &folder)(error));
+                    }
+                    _ => {}
+                }
+            }
+        }
         Ok(path)
     }
 
@@ -224,15 +240,16 @@ pub fn is_finished_run(folder: impl AsRef<Path>) -> bool {
 /// replace it with the rest.
 pub fn add_to_run(folder: &Path, name: &str, bytes: &[u8], force: bool) -> Result<()> {
     let file = WholeFile::create(folder.join(name), force)?;
-    let manifest = folder.join(MANIFEST);
-    let list = fs::read_to_string(&manifest).map_err(Error::io("read", &manifest))?;
-    let mut names: BTreeSet<&str> = list.lines().collect();
-    // First the list: a name in it whose file is missing does no harm.
-    if names.insert(name) {
-        let list: String = names.into_iter().flat_map(|name| [name, "\n"]).collect();
-        WholeFile::create(&manifest, true)?.write(list.as_bytes())?;
-    }
-    file.write(bytes)
+    let mut manifest = Manifest::read(folder)?;
+    let list = |manifest: &Manifest| {
+        WholeFile::create(folder.join(MANIFEST), true)?.write(manifest.text().as_bytes())
+    };
+    // First a name without a checksum, which is right whether the file is old, new or not there yet.
+    manifest.0.insert(name.into(), None);
+    list(&manifest)?;
+    file.write(bytes)?;
+    manifest.0.insert(name.into(), Some(checksum(bytes)));
+    list(&manifest)
 }
 
 /// Whether a run may be put at `path`. Advises `force` only where it would help.
@@ -258,13 +275,8 @@ fn check_free(path: &Path, force: bool) -> Result<()> {
 
 /// The first entry of a folder, by name, that its manifest does not list.
 fn first_foreign(folder: &Path) -> Result<Option<PathBuf>> {
-    let manifest = folder.join(MANIFEST);
-    let mut own: BTreeSet<PathBuf> = match fs::read_to_string(&manifest) {
-        Ok(list) => list.lines().map(PathBuf::from).collect(),
-        // Without a list nothing is known to be a run's.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeSet::new(),
-        Err(error) => return Err(Error::io("read", &manifest)(error)),
-    };
+    // Without a list nothing is known to be a run's.
+    let mut own: BTreeSet<PathBuf> = Manifest::read(folder)?.0.into_keys().collect();
     own.insert(MANIFEST.into());
     first_not_in(&own, folder, Path::new(""))
 }
@@ -289,48 +301,6 @@ fn first_not_in(own: &BTreeSet<PathBuf>, folder: &Path, inner: &Path) -> Result<
         }
     }
     Ok(None)
-}
-
-/// Removes the folders `PREFIXpid` and `PREFIXpid-k` whose process is gone.
-///
-/// One with a manifest is a complete run, which stays unless `complete` ones may go too.
-fn remove_stale(parent: &Path, prefix: &str, complete: bool) {
-    // Elsewhere, or where it is hidden, there is no telling which processes live.
-    if !(cfg!(target_os = "linux") && Path::new("/proc/self").exists()) {
-        return;
-    }
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(prefix)) else {
-            continue;
-        };
-        let (pid, attempt) = suffix.split_once('-').unwrap_or((suffix, "1"));
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let is_ours = is_number(pid) && is_number(attempt);
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let is_alive = Path::new("/proc").join(pid).exists();
-        let may_go = complete || !entry.path().join(MANIFEST).exists();
-        if is_ours && is_folder && !is_alive && may_go {
-            // A leftover that cannot be removed is no reason to fail the run.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-/// Makes a folder `PREFIX-PID`, or `PREFIX-PID-1` and so on where that name is taken.
-fn create_unique(parent: &Path, prefix: &str) -> Result<PathBuf> {
-    let pid = std::process::id();
-    let mut attempt = 0_usize;
-    loop {
-        let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
-        let path = parent.join(format!("{prefix}-{pid}{suffix}"));
-        match fs::create_dir(&path) {
-            Ok(()) => return Ok(path),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
-            Err(error) => return Err(Error::io("create a folder in", parent)(error)),
-        }
-    }
 }
 
 /// The folder that holds `path`; `.` where the path is a bare name.

@@ -14,7 +14,7 @@ use parquet::basic::{
 };
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{DataType, DoubleType, FloatType, Int64Type};
-use parquet::errors::Result as ParquetResult;
+use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
@@ -208,6 +208,30 @@ pub fn read_parquet(path: impl AsRef<Path>) -> Result<Vec<Column>> {
         columns.unwrap_or_else(|_| Err("its bytes are damaged".into())).map_err(unreadable)?;
     check_table(&columns).map_err(|error| unreadable(error.to_string()))?;
     Ok(columns)
+}
+
+/// Bytes of memory, about, that reading a table takes: a small file may hold a large one, compressed.
+pub fn parquet_memory(path: impl AsRef<Path>) -> Result<u64> {
+    let path = path.as_ref();
+    let file = File::open(path).map_err(Error::io("open", path))?;
+    let reason = |error: ParquetError| error.to_string();
+    DECODING.set(true);
+    let size = catch_unwind(|| SerializedFileReader::new(file).map(|reader| memory(&reader)));
+    DECODING.set(false);
+    let size =
+        size.map_or_else(|_| Err("its bytes are damaged".into()), |size| size.map_err(reason));
+    size.map_err(|reason| Error::Unreadable { path: path.to_path_buf(), reason })
+}
+
+/// A value of up to eight bytes, twice while a column grows, and whether it is there; and the bytes of
+/// the row group that is being read.
+fn memory(reader: &SerializedFileReader<File>) -> u64 {
+    let groups = reader.metadata().row_groups();
+    let unsigned = |size: i64| u64::try_from(size).unwrap_or(u64::MAX);
+    let size = |rows: i64, columns: usize| unsigned(rows).saturating_mul(18 * columns as u64);
+    let sizes = groups.iter().map(|group| size(group.num_rows(), group.num_columns()));
+    let largest = groups.iter().map(|group| unsigned(group.total_byte_size())).max();
+    sizes.fold(largest.unwrap_or(0), u64::saturating_add)
 }
 
 fn read_columns(file: File) -> std::result::Result<Vec<Column>, String> {

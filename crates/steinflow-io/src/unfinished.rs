@@ -1,16 +1,24 @@
 //! The folder of a run that is under way: `NAME.unfinished` beside where the run will be.
 //!
-//! It holds the run's settings, a lock, and its two newest checkpoints. It goes when the run is in
-//! its place, and stays when the process is killed; `steinflow resume` looks for it.
+//! It holds the run's settings, its two newest checkpoints, and a file that says whose it is and that
+//! its process keeps locked. It appears with all of that in it, goes when the run is in its place, and
+//! stays when the process is killed; `steinflow resume` looks for it. A folder of that name without the
+//! file is somebody else's, and is never touched.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
+use crate::checksum::checksum_of;
+use crate::leftovers::{create_unique, remove_stale};
+use crate::record::{CONFIG, SUMMARY};
 use crate::run_folder::{missing_ancestors, parent_of, sync_folder};
 use crate::{CheckpointFile, Error, Result};
 
-const LOCK: &str = "lock";
+/// Says whose the folder is, and is locked as long as its process lives.
+const MARK: &str = ".steinflow-unfinished";
+/// The checksum of the summary of the run that this has become, once it is about to.
+const ENDED: &str = "ended";
 const PARTIAL: &str = ".checkpoint.partial";
 const PREFIX: &str = "checkpoint-";
 /// If the newest was being written to a failing disk, there is one more.
@@ -19,9 +27,13 @@ const KEPT: usize = 2;
 /// A run under way; no other process can have it meanwhile.
 #[derive(Debug)]
 pub struct Unfinished {
+    run: PathBuf,
+    /// Where the folder is: hidden until the run begins.
     path: PathBuf,
     /// Held as long as this lives, and let go by the system when the process dies.
     lock: File,
+    /// Whether an earlier process has left it: then it stays when this one fails.
+    is_found: bool,
     created_parents: Vec<PathBuf>,
 }
 
@@ -33,38 +45,96 @@ impl Unfinished {
         run.with_file_name(name)
     }
 
-    /// Takes the folder of the run that will be at `run`, and makes it where it is missing.
+    /// Takes the folder that an earlier process has left of the run at `run`, or a new one, which
+    /// [`begin`](Self::begin) puts in its place.
     pub fn open(run: &Path) -> Result<Self> {
+        if let Some(found) = Self::find(run)? {
+            return Ok(found);
+        }
+        let parent = parent_of(run);
+        let created_parents = missing_ancestors(parent);
+        fs::create_dir_all(parent).map_err(Error::io("create folder", parent))?;
+        let path = create_unique(parent, &hidden_prefix(run))?;
+        let mark = path.join(MARK);
+        let lock = File::create_new(&mark)
+            .and_then(|mut file| {
+                file.write_all(mark_of(run).as_bytes())?;
+                file.sync_all()?;
+                file.try_lock()?;
+                Ok(file)
+            })
+            .map_err(Error::io("write", &mark))?;
+        Ok(Self { run: run.to_owned(), path, lock, is_found: false, created_parents })
+    }
+
+    /// Takes the folder that an earlier process has left of the run at `run`; none where there is none.
+    pub fn find(run: &Path) -> Result<Option<Self>> {
         let path = Self::path_of(run);
-        let created_parents = missing_ancestors(parent_of(&path));
         loop {
-            fs::create_dir_all(&path).map_err(Error::io("create folder", &path))?;
-            let lock = path.join(LOCK);
-            let mut options = OpenOptions::new();
-            let file = match options.read(true).write(true).create(true).truncate(false).open(&lock)
-            {
+            if !is_ours(run)? {
+                return Ok(None);
+            }
+            let mark = path.join(MARK);
+            let lock = match OpenOptions::new().read(true).write(true).open(&mark) {
                 Ok(file) => file,
                 // Its run ended between the two lines above.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(Error::io("write", &lock)(error)),
+                Err(error) => return Err(Error::io("write", &mark)(error)),
             };
-            match file.try_lock() {
+            match lock.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     return Err(Error::RunInUse { path: run.to_owned() });
                 }
-                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &lock)(error)),
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &mark)(error)),
             }
             // Where its run ended before the lock was had, the file is one that no other sees.
-            if lock.exists() && is_same(&file, &lock) {
-                return Ok(Self { path, lock: file, created_parents });
+            if is_same(&lock, &mark) {
+                let (run, created_parents) = (run.to_owned(), Vec::new());
+                return Ok(Some(Self { run, path, lock, is_found: true, created_parents }));
             }
         }
     }
 
+    /// Begins the run with these settings, from `first`, the checkpoint of a step, or from its first step.
+    ///
+    /// A folder that is new appears in its place with them in it. In one that was found, the run that it
+    /// was of is forgotten before the settings change, so that two runs never mix.
+    pub fn begin(&mut self, config: &[u8], first: Option<(u64, &[u8])>) -> Result<()> {
+        // What processes have left that were killed before they had begun.
+        remove_stale(parent_of(&self.run), &format!("{}-", hidden_prefix(&self.run)), false);
+        if first.is_none() {
+            for (_, old) in self.checkpoints() {
+                fs::remove_file(&old).map_err(Error::io("delete", &old))?;
+            }
+        }
+        if let Some((step, checkpoint)) = first {
+            self.write_checkpoint(step, |file| file.write_all(checkpoint))?;
+        }
+        self.write_whole(CONFIG, |file| file.write_all(config))?;
+        let (ended, place) = (self.path.join(ENDED), Self::path_of(&self.run));
+        if self.path == place {
+            return match fs::remove_file(&ended) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    Err(Error::io("delete", &ended)(error))
+                }
+                _ => Ok(()),
+            };
+        }
+        // It fails where another process has begun meanwhile.
+        if let Err(error) = fs::rename(&self.path, &place) {
+            let is_taken = is_ours(&self.run)?;
+            let in_use = Error::RunInUse { path: self.run.clone() };
+            return Err(if is_taken { in_use } else { Error::io("create folder", &place)(error) });
+        }
+        self.path = place;
+        sync_folder(parent_of(&self.path));
+        Ok(())
+    }
+
     /// Whether there is an unfinished run with a checkpoint for this place.
     pub fn exists(run: &Path) -> bool {
-        !checkpoints(&Self::path_of(run)).is_empty()
+        is_ours(run).unwrap_or(false) && !checkpoints(&Self::path_of(run)).is_empty()
     }
 
     /// The folder.
@@ -72,9 +142,21 @@ impl Unfinished {
         &self.path
     }
 
-    /// Keeps a small file beside the checkpoints.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.write_whole(name, |file| file.write_all(bytes))
+    /// The settings that the run was begun with.
+    pub fn config(&self) -> Option<PathBuf> {
+        Some(self.path.join(CONFIG)).filter(|path| path.is_file())
+    }
+
+    /// Notes, before the folder of the run is put in its place, the checksum of its summary.
+    pub fn note_end(&self, summary: &str) -> Result<()> {
+        self.write_whole(ENDED, |file| file.write_all(summary.as_bytes()))
+    }
+
+    /// Whether the folder in the run's place is what this has become: its process was killed between
+    /// putting the one in its place and removing the other.
+    pub fn has_become(&self, run: &Path) -> bool {
+        let noted = fs::read_to_string(self.path.join(ENDED)).ok();
+        noted.is_some() && noted == checksum_of(&run.join(SUMMARY)).ok()
     }
 
     /// Writes the checkpoint of a step: on the disk when this returns, whole or not at all. The two
@@ -117,14 +199,6 @@ impl Unfinished {
         checkpoints(&self.path)
     }
 
-    /// Begins anew: forgets all checkpoints.
-    pub fn forget_checkpoints(&self) -> Result<()> {
-        for (_, old) in self.checkpoints() {
-            fs::remove_file(&old).map_err(Error::io("delete", &old))?;
-        }
-        Ok(())
-    }
-
     /// The newest checkpoint that is whole, and what was wrong with newer ones.
     pub fn newest(&self) -> (Option<CheckpointFile>, Vec<Error>) {
         let mut wrong = Vec::new();
@@ -139,7 +213,9 @@ impl Unfinished {
 
     /// Removes the folder of a run of this process that ends without dropping this value.
     pub fn discard(run: &Path) {
-        remove(&Self::path_of(run));
+        if is_ours(run).unwrap_or(false) {
+            remove(&Self::path_of(run));
+        }
     }
 
     /// Removes the folder: its run is in its place.
@@ -150,7 +226,7 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        if self.checkpoints().is_empty() {
+        if !self.is_found && self.checkpoints().is_empty() {
             remove(&self.path);
             for parent in self.created_parents.iter().rev() {
                 // Removes empty folders only.
@@ -161,10 +237,48 @@ impl Drop for Unfinished {
     }
 }
 
+/// What the mark in the folder of a run says.
+fn mark_of(run: &Path) -> String {
+    let name = run.file_name().unwrap_or_default().to_string_lossy();
+    format!("Steinflow is at work on the run `{name}` here, or was: `steinflow resume` goes on.\n")
+}
+
+/// Where the folder of a run is until it begins, but for the number of the process.
+fn hidden_prefix(run: &Path) -> String {
+    format!(".{}.beginning", run.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// Whether there is a folder of the unfinished run; an error where it is not Steinflow's, or of another
+/// run.
+fn is_ours(run: &Path) -> Result<bool> {
+    let path = Unfinished::path_of(run);
+    let foreign = |found| Err(Error::NotUnfinished { path: path.clone(), found });
+    // Without following links: what is behind one is somebody's.
+    match path.symlink_metadata() {
+        Ok(found) if found.is_dir() => {}
+        Ok(found) if found.is_symlink() => return foreign("a symbolic link"),
+        Ok(_) => return foreign("a file"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(Error::io("look at", &path)(error)),
+    }
+    let (mark, mut text) = (path.join(MARK), String::new());
+    let is_file = mark.symlink_metadata().is_ok_and(|found| found.is_file());
+    // However long it is, a mark is short.
+    let read = File::open(&mark).and_then(|file| file.take(1 << 16).read_to_string(&mut text));
+    match read {
+        Ok(_) if is_file && text == mark_of(run) => Ok(true),
+        Ok(_) if is_file => foreign("the folder of another run"),
+        // Gone, or empty: a process was killed while it was removing it.
+        _ if fs::read_dir(&path).map_or(true, |mut entries| entries.next().is_none()) => Ok(false),
+        _ => foreign("a folder without its mark"),
+    }
+}
+
 /// Removes an unfinished run, its own files alone: a folder that others have put something into stays.
 fn remove(path: &Path) {
     let checkpoints = checkpoints(path).into_iter().map(|(_, path)| path);
-    let others = ["config.toml", PARTIAL, LOCK].map(|name| path.join(name));
+    // The mark last: without it nobody may remove the rest.
+    let others = [CONFIG, PARTIAL, ENDED, MARK].map(|name| path.join(name));
     // A leftover is no reason to fail a run that is in its place.
     for file in checkpoints.chain(others) {
         let _ = fs::remove_file(file);
@@ -199,6 +313,6 @@ fn is_same(file: &File, path: &Path) -> bool {
 
 /// Elsewhere an open file cannot be deleted.
 #[cfg(not(unix))]
-fn is_same(_: &File, _: &Path) -> bool {
-    true
+fn is_same(_: &File, path: &Path) -> bool {
+    path.exists()
 }

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::leftovers::remove_stale_files;
+use crate::run_folder::parent_of;
 use crate::{Error, Result};
 
 /// The place of a file that is yet to be written.
@@ -38,7 +40,9 @@ impl WholeFile {
     /// Writes the file under a temporary name beside its place and gives it its own.
     pub fn write(self, bytes: &[u8]) -> Result<()> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let partial = self.path.with_file_name(format!(".{name}.partial-{}", std::process::id()));
+        let prefix = format!(".{name}.partial-");
+        remove_stale_files(parent_of(&self.path), &prefix);
+        let partial = self.path.with_file_name(format!("{prefix}{}", std::process::id()));
         let moved = self.check_free().and_then(|()| {
             let written = File::create(&partial).and_then(|mut file| {
                 file.write_all(bytes)?;

@@ -103,11 +103,94 @@ fn damage_of_any_kind_is_found() {
     assert!(error.to_string().contains("version `9`"), "{error}");
 }
 
+/// A run that has begun.
+fn begun(place: &Path) -> Unfinished {
+    let mut folder = Unfinished::open(place).unwrap();
+    folder.begin(b"seed = 1\n", None).unwrap();
+    folder
+}
+
+#[test]
+fn an_unfinished_run_appears_with_its_settings_or_not_at_all() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path().join("a");
+    let mut folder = Unfinished::open(&place).unwrap();
+    assert!(!Unfinished::path_of(&place).exists() && Unfinished::find(&place).unwrap().is_none());
+    // Two may be about to begin; the second finds that the first has.
+    let mut second = Unfinished::open(&place).unwrap();
+    folder.begin(b"seed = 1\n", Some((3, b"bytes"))).unwrap();
+    assert!(matches!(second.begin(b"seed = 2\n", None), Err(Error::RunInUse { .. })));
+    drop(second);
+    let names = |path: &Path| {
+        let entries = fs::read_dir(path).unwrap().flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let all = [".steinflow-unfinished", "checkpoint-000000000003", "config.toml"];
+    assert_eq!(names(folder.path()), all);
+    assert_eq!(names(scratch.path()), ["a.unfinished"]);
+    drop(folder);
+
+    // Another run in the same place has none of the first one's checkpoints.
+    let mut folder = Unfinished::find(&place).unwrap().unwrap();
+    folder.begin(b"seed = 2\n", None).unwrap();
+    assert_eq!(fs::read(folder.config().unwrap()).unwrap(), b"seed = 2\n");
+    assert!(folder.checkpoints().is_empty());
+    drop(folder);
+    // It was found, so it stays, whatever became of who found it.
+    assert!(Unfinished::find(&place).unwrap().is_some());
+}
+
+#[test]
+fn what_is_not_an_unfinished_run_of_that_name_is_never_touched() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (place, taken) = (scratch.path().join("a"), scratch.path().join("a.unfinished"));
+    let refused = |words: &str| {
+        for error in [Unfinished::open(&place).unwrap_err(), Unfinished::find(&place).unwrap_err()]
+        {
+            assert!(matches!(error, Error::NotUnfinished { .. }) && error.is_usage(), "{error}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        assert!(!Unfinished::exists(&place));
+        Unfinished::discard(&place);
+    };
+    fs::create_dir(&taken).unwrap();
+    fs::write(taken.join("config.toml"), b"mine").unwrap();
+    fs::write(taken.join("checkpoint-000000000001"), b"mine").unwrap();
+    refused("without its mark");
+    assert_eq!(fs::read(taken.join("config.toml")).unwrap(), b"mine");
+    assert_eq!(fs::read_dir(&taken).unwrap().count(), 2);
+
+    // One that was renamed is of another run.
+    fs::rename(&taken, scratch.path().join("elsewhere")).unwrap();
+    let other = begun(&scratch.path().join("other"));
+    other.write_checkpoint(1, |file| write_checkpoint(&saved::<f64>(), file)).unwrap();
+    let path = other.path().to_owned();
+    drop(other);
+    fs::rename(&path, &taken).unwrap();
+    refused("another run");
+    assert_eq!(fs::read_dir(&taken).unwrap().count(), 3);
+    fs::rename(&taken, &path).unwrap();
+
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&path, &taken).unwrap();
+        refused("a symbolic link");
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 3);
+        fs::remove_file(&taken).unwrap();
+    }
+    fs::write(&taken, b"mine").unwrap();
+    refused("a file");
+    assert_eq!(fs::read(&taken).unwrap(), b"mine");
+}
+
 #[test]
 fn the_two_newest_are_kept_and_a_damaged_one_is_passed_over() {
     let scratch = tempfile::tempdir().unwrap();
     let place = scratch.path().join("runs/a");
-    let folder = Unfinished::open(&place).unwrap();
+    let folder = begun(&place);
     let mut run = saved::<f64>();
     for step in [5, 10, 100] {
         run.checkpoint.step = step;
@@ -134,7 +217,7 @@ fn the_two_newest_are_kept_and_a_damaged_one_is_passed_over() {
 #[test]
 fn a_failed_write_keeps_what_was_there() {
     let scratch = tempfile::tempdir().unwrap();
-    let folder = Unfinished::open(&scratch.path().join("a")).unwrap();
+    let folder = begun(&scratch.path().join("a"));
     let run = saved::<f64>();
     folder.write_checkpoint(7, |file| write_checkpoint(&run, file)).unwrap();
     let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
@@ -147,22 +230,22 @@ fn a_failed_write_keeps_what_was_there() {
     assert!(error.to_string().contains("free some space"), "{error}");
     assert_eq!(folder.newest().0.unwrap().step(), 7);
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
-    assert_eq!(names.len(), 2, "the lock and the checkpoint: {names:?}");
+    assert_eq!(names.len(), 3, "the mark, the settings and the checkpoint: {names:?}");
 }
 
 #[test]
 fn a_run_has_one_writer_at_a_time() {
     let scratch = tempfile::tempdir().unwrap();
     let place = scratch.path().join("new/a");
-    let first = Unfinished::open(&place).unwrap();
+    let first = begun(&place);
     let error = Unfinished::open(&place).unwrap_err();
     assert!(matches!(error, Error::RunInUse { .. }) && error.is_usage(), "{error}");
     drop(first);
     // Without a checkpoint nothing is worth keeping.
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
-    drop(Unfinished::open(&place).unwrap());
+    drop(begun(&place));
 
-    let first = Unfinished::open(&place).unwrap();
+    let first = begun(&place);
     first.write_checkpoint(1, |file| write_checkpoint(&saved::<f64>(), file)).unwrap();
     drop(first);
     assert!(Unfinished::exists(&place));

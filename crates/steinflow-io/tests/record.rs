@@ -1,10 +1,12 @@
 //! The schema of a run folder: what is written is read back, and what was written once still is. The
 //! names stand here a second time, so that none of them changes by accident.
 
+use std::fs;
+
 use serde_json::{Value, json};
 use steinflow::diagnostics::Verdict;
 use steinflow_io::record::{self, Diagnosis, FinishedRun, Summary, Table, column, state_columns};
-use steinflow_io::{Column, Error, RunFolder, Values, write_json, write_parquet};
+use steinflow_io::{Column, Error, RunFolder, Values, add_to_run, write_json, write_parquet};
 
 /// All that a summary may hold.
 fn full_summary() -> Value {
@@ -169,4 +171,61 @@ fn a_folder_is_read_back_and_what_is_missing_is_named() {
     assert!(run.filled_table(record::SAMPLES).unwrap().is_none());
     let error = run.table(record::TRACE).unwrap_err();
     assert!(matches!(error, Error::RunDamaged { .. }) && error.to_string().contains("not there"));
+}
+
+/// A run with a table and a picture in a folder inside.
+fn committed(place: &std::path::Path) -> FinishedRun {
+    let columns = [Column { name: "x".into(), values: Values::F64(vec![0.5; 1000]) }];
+    let mut folder = RunFolder::create(place, false).unwrap();
+    folder.write(record::CONFIG, b"seed = 1\n").unwrap();
+    folder.write("plots/a.png", b"picture").unwrap();
+    folder.write_with(record::PARTICLES, |file| write_parquet(&columns, file)).unwrap();
+    FinishedRun::open(&folder.commit().unwrap()).unwrap()
+}
+
+#[test]
+fn every_bit_that_changes_is_noticed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let run = committed(&scratch.path().join("run"));
+    assert_eq!((run.verify().len(), run.summed()), (0, (3, 0)));
+    let path = run.path(record::PARTICLES);
+    let good = fs::read(&path).unwrap();
+    for place in (0..good.len()).step_by(7) {
+        let mut bad = good.clone();
+        bad[place] ^= 1 << (place % 8);
+        fs::write(&path, bad).unwrap();
+        let error = run.table(record::PARTICLES).unwrap_err().to_string();
+        assert!(error.contains("particles.parquet") && error.contains("SHA-256"), "{error}");
+        assert_eq!(run.verify().len(), 1);
+    }
+    fs::write(&path, &good).unwrap();
+    assert_eq!(run.table(record::PARTICLES).unwrap().rows(), 1000);
+    fs::write(run.path(record::CONFIG), b"seed = 2\n").unwrap();
+    assert!(run.config().unwrap_err().to_string().contains("config.toml"));
+    fs::remove_file(run.path("plots/a.png")).unwrap();
+    assert_eq!(run.verify().len(), 2);
+    // What somebody has put beside is not the run's.
+    fs::write(run.path(record::SUMMARY), b"{}").unwrap();
+    let error = run.summary().unwrap_err().to_string();
+    assert!(error.contains("does not name it"), "{error}");
+}
+
+#[test]
+fn what_is_added_has_a_checksum_and_the_list_is_that_of_sha256sum() {
+    let scratch = tempfile::tempdir().unwrap();
+    let run = committed(&scratch.path().join("run"));
+    for content in [b"one", b"two"] {
+        add_to_run(run.folder(), record::REPORT, content, true).unwrap();
+        let again = FinishedRun::open(run.folder()).unwrap();
+        assert_eq!((again.verify().len(), again.summed()), (0, (4, 0)));
+    }
+    let list = fs::read_to_string(run.path(".steinflow-run")).unwrap();
+    // `printf two | sha256sum`
+    let known = "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3  report.html";
+    assert!(list.lines().any(|line| line == known), "{list}");
+    // A list of an earlier version has names alone, and its files are taken as they are.
+    fs::write(run.path(".steinflow-run"), "config.toml\nparticles.parquet\n").unwrap();
+    let old = FinishedRun::open(run.folder()).unwrap();
+    assert_eq!((old.verify().len(), old.summed()), (0, (0, 2)));
+    assert_eq!(old.table(record::PARTICLES).unwrap().rows(), 1000);
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use steinflow_io::{Column, Error, RunFolder, Values, write_json, write_parquet};
+use steinflow_io::{Column, Error, RunFolder, Values, WholeFile, write_json, write_parquet};
 
 /// A folder of its own for a test, removed at the end.
 struct Scratch(PathBuf);
@@ -186,10 +186,13 @@ fn the_manifest_lists_what_was_written() {
     let out = scratch.0.join("run");
     let mut folder = RunFolder::create(&out, false).unwrap();
     folder.write("plots/final.png", b"").unwrap();
-    folder.write("config.toml", b"").unwrap();
+    folder.write_with("config.toml", |_| Ok(())).unwrap();
+    // `sha256sum /dev/null`
+    let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    assert_eq!(folder.checksum("config.toml"), Some(nothing));
     folder.commit().unwrap();
     let list = fs::read_to_string(out.join(".steinflow-run")).unwrap();
-    assert_eq!(list, "config.toml\nplots/final.png\n");
+    assert_eq!(list, format!("{nothing}  config.toml\n{nothing}  plots/final.png\n"));
 }
 
 #[test]
@@ -269,6 +272,24 @@ impl io::Write for Full {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_dead_process_left_of_a_file_is_removed_by_the_next() {
+    let scratch = Scratch::new();
+    let dead = u32::MAX;
+    let mine = [format!(".other.csv.partial-{dead}"), ".table.csv.partial-1".into()];
+    for name in [&format!(".table.csv.partial-{dead}"), &mine[0], &mine[1]] {
+        fs::write(scratch.0.join(name), b"half").unwrap();
+    }
+    WholeFile::create(scratch.0.join("table.csv"), false).unwrap().write(b"whole").unwrap();
+    let mut names: Vec<String> = fs::read_dir(&scratch.0)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, [&mine[0], &mine[1], "table.csv"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use steinflow_io::{Column, Error, Values, read_parquet, write_parquet};
+use steinflow_io::{Column, Error, Values, parquet_memory, read_parquet, write_parquet};
 
 fn columns() -> Vec<Column> {
     let column = |name: &str, values| Column { name: name.into(), values };
@@ -126,4 +126,20 @@ fn damaged_bytes_never_panic() {
         }
     }
     assert!(errors > bytes.len() / 4, "only {errors} of {} were noticed", 3 * bytes.len());
+}
+
+#[test]
+fn the_memory_that_a_small_file_takes_is_known_before_it_is_read() {
+    let rows = 2_000_000;
+    let columns =
+        ["x", "y"].map(|name| Column { name: name.into(), values: Values::F64(vec![0.0; rows]) });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("zeros.parquet");
+    std::fs::write(&path, bytes_of(&columns)).unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() < rows as u64);
+    let needed = parquet_memory(&path).unwrap();
+    // Two columns of eight bytes, and at most three times as much.
+    assert!((16 * rows as u64..48 * rows as u64).contains(&needed), "{needed}");
+    std::fs::write(&path, b"nonsense").unwrap();
+    assert!(matches!(parquet_memory(&path), Err(Error::Unreadable { .. })));
 }

@@ -24,6 +24,7 @@ mod checks;
 mod cholesky;
 pub mod data;
 mod error;
+pub mod memory;
 mod model;
 pub mod network;
 mod pool;

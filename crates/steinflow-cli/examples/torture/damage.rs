@@ -78,7 +78,8 @@ pub fn ordeal(bench: &Bench, times: usize, dice: &mut Dice) -> Result<Tally> {
     let good = (fs::read(newest)?, fs::read(older)?);
     let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
     let (newest, older) = (name(newest), name(older));
-    let config = fs::read(bench.path("cut.unfinished/config.toml"))?;
+    let beside = ["config.toml", ".steinflow-unfinished"];
+    let beside = beside.map(|name| (name, fs::read(bench.path("cut.unfinished").join(name))));
     let known = CheckpointFile::open(bench.path("cut.unfinished").join(&older))?.decode::<f64>()?;
     let mut tally = Tally::default();
     for trial in 0..times {
@@ -90,7 +91,9 @@ pub fn ordeal(bench: &Bench, times: usize, dice: &mut Dice) -> Result<Tally> {
         damage(&mut bytes, kind, dice);
         fs::write(folder.join(&newest), &bytes)?;
         fs::write(folder.join(&older), &good.1)?;
-        fs::write(folder.join("config.toml"), &config)?;
+        for (name, bytes) in &beside {
+            fs::write(folder.join(name), bytes.as_ref().map_err(ToString::to_string)?)?;
+        }
         tally.damaged += 1;
         let unfinished = Unfinished::open(&bench.path("cut"))?;
         let Ok((found, wrong)) = catch_unwind(AssertUnwindSafe(|| unfinished.newest())) else {

@@ -6,6 +6,7 @@ mod bench;
 mod damage;
 mod disk;
 mod kills;
+mod places;
 mod writers;
 
 use std::path::PathBuf;
@@ -30,6 +31,9 @@ struct Arguments {
     /// Checkpoints to damage.
     #[arg(long, default_value_t = 1000)]
     damaged: usize,
+    /// Runs to kill in the place of another that they were to replace.
+    #[arg(long, default_value_t = 50)]
+    replaced: usize,
     /// Second writers.
     #[arg(long, default_value_t = 20)]
     writers: usize,
@@ -54,12 +58,12 @@ fn main() -> ExitCode {
 
 /// Prints the table; whether everything held.
 fn torture(arguments: &Arguments) -> Result<bool> {
-    let Arguments { kills, signals, damaged, writers, seed, .. } = *arguments;
+    let Arguments { kills, signals, damaged, replaced, writers, seed, .. } = *arguments;
     let mut dice = Dice(seed);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     println!(
         "steinflow {}, {} {}, {cores} cores; `cargo xtask torture --kills {kills} --signals {signals} \
-         --damaged {damaged} --writers {writers} --seed {seed}`\n",
+         --damaged {damaged} --replaced {replaced} --writers {writers} --seed {seed}`\n",
         env!("CARGO_PKG_VERSION"),
         std::env::consts::OS,
         std::env::consts::ARCH,
@@ -112,6 +116,20 @@ fn torture(arguments: &Arguments) -> Result<bool> {
 
     println!("\n| ordeal | what came of it |");
     println!("|---|---|");
+    let bench = Bench::new(&arguments.program)?;
+    let places::Replaced { runs, old, new, mixed, litter } =
+        places::replaced(&bench, replaced, &mut dice)?;
+    println!(
+        "| {runs} runs killed in the place of another | {old} had not begun, and the other is as it was; \
+         {new} went on to their own numbers; {mixed} mixed, {litter} left behind |"
+    );
+    all_well &= mixed == 0 && litter == 0 && old + new == runs;
+    let bench = Bench::new(&arguments.program)?;
+    let (refused, tried) = places::taken(&bench)?;
+    println!(
+        "| {tried} runs where somebody's own folder is | {refused} refused, nothing touched |"
+    );
+    all_well &= refused == tried;
     let bench = Bench::new(&arguments.program)?;
     let (refused, tried, is_same) = writers::ordeal(&bench, writers, &mut dice)?;
     println!(

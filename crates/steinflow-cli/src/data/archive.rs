@@ -11,6 +11,8 @@ use super::Trouble;
 
 const ZIP_MAGIC: &[u8] = b"PK\x03\x04";
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+/// How old Excel files begin.
+pub const XLS_MAGIC: &[u8] = &[0xd0, 0xcf, 0x11, 0xe0];
 
 /// What every `.xlsx` file, which is a zip archive too, has inside.
 const XLSX_MARK: &str = "[Content_Types].xml";
@@ -28,9 +30,16 @@ pub fn unpack(
     let mut magic = Vec::new();
     (&mut opened).take(4).read_to_end(&mut magic).map_err(unreadable)?;
     opened.rewind().map_err(unreadable)?;
+    let is_xlsx = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xlsx"));
+    if is_xlsx && magic != ZIP_MAGIC && magic != XLS_MAGIC {
+        return Err(Trouble::NotExcel("it is no zip archive".to_owned()));
+    }
     if magic == ZIP_MAGIC {
         let mut archive = ZipArchive::new(BufReader::new(opened)).map_err(damaged)?;
         if archive.index_for_name(XLSX_MARK).is_none() {
+            if is_xlsx {
+                return Err(Trouble::NotExcel(format!("there is no `{XLSX_MARK}` in it")));
+            }
             return take_member(&mut archive, member.unwrap_or_default(), limit, out, true);
         }
         let opened = File::open(file).map_err(unreadable)?;

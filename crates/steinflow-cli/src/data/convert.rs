@@ -5,10 +5,9 @@ use std::path::Path;
 
 use steinflow_models::data::{Archive, DataSet, Layout, Table};
 
+use super::archive::XLS_MAGIC;
 use super::{Trouble, sheet};
 
-/// How old Excel files begin.
-const XLS_MAGIC: &[u8] = &[0xd0, 0xcf, 0x11, 0xe0];
 const ZIP_MAGIC: &[u8] = b"PK";
 
 /// The CSV text of `set`, checked by its fingerprint, from the bytes of an unpacked file. A table that

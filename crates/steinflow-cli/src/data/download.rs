@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ureq::http::{HeaderMap, StatusCode, header};
@@ -17,6 +17,8 @@ const ATTEMPTS: u32 = 5;
 /// Nothing arrives for this long: the connection is dead.
 const SILENCE: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(20);
+/// Less than this in the time of a [`SILENCE`] is as good as nothing.
+const LEAST: u64 = 64 << 10;
 
 /// Downloads `url` to the file `part`, at most `limit` bytes. Where an earlier attempt left part of
 /// the same version of the file, only the rest is asked for.
@@ -116,6 +118,7 @@ fn append(
     let mut file = OpenOptions::new().create(true).append(true).open(part).map_err(cannot_write)?;
     let mut reader = body.into_reader();
     let mut buffer = vec![0; 1 << 16];
+    let mut pace = Pace { since: Instant::now(), length: *length };
     loop {
         let count = match reader.read(&mut buffer) {
             Ok(0) => return file.sync_all().map_err(cannot_write),
@@ -129,6 +132,29 @@ fn append(
         }
         file.write_all(&buffer[..count]).map_err(cannot_write)?;
         bar.set_position(*length);
+        if pace.is_too_slow(Instant::now(), *length) {
+            let (kibibytes, seconds) = (LEAST >> 10, SILENCE.as_secs());
+            let slow = format!("the server sends less than {kibibytes} KiB in {seconds} s");
+            return Err(Trouble::BrokeOff(slow));
+        }
+    }
+}
+
+/// How much had come by when.
+struct Pace {
+    since: Instant,
+    length: u64,
+}
+
+impl Pace {
+    /// Whether too little has come in a [`SILENCE`].
+    fn is_too_slow(&mut self, now: Instant, length: u64) -> bool {
+        if now.duration_since(self.since) < SILENCE {
+            return false;
+        }
+        let is_slow = length - self.length < LEAST;
+        (self.since, self.length) = (now, length);
+        is_slow
     }
 }
 
@@ -171,4 +197,21 @@ fn progress(url: &str) -> ProgressBar {
     .progress_chars("=> ");
     let name = url.rsplit('/').next().unwrap_or(url).to_owned();
     ProgressBar::new(0).with_style(style).with_prefix(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_sends_a_byte_a_second_is_given_up_on() {
+        let begun = Instant::now();
+        let at = |seconds: u64| begun + Duration::from_secs(seconds);
+        let mut slow = Pace { since: begun, length: 7 };
+        assert_eq!((1..100).find(|&second| slow.is_too_slow(at(second), 7 + second)), Some(60));
+        let mut fine = Pace { since: begun, length: 7 };
+        assert!(!(1..1000).any(|second| fine.is_too_slow(at(second), 7 + 2000 * second)));
+        // Whatever had come before, what comes now decides.
+        assert!((1000..1200).any(|second| fine.is_too_slow(at(second), 2_000_007)));
+    }
 }

@@ -56,6 +56,8 @@ pub enum Trouble {
     Damaged(String),
     #[error("the archive holds no `{member}`, only {found}")]
     NoMember { member: String, found: String },
+    #[error("it is called .xlsx and is no Excel file: {0}")]
+    NotExcel(String),
     #[error("it is an old Excel file (.xls): save it as .xlsx or CSV")]
     OldExcel,
     #[error("line {line}: `{text}` is not a number")]

@@ -6,6 +6,7 @@
 
 use std::io::{ErrorKind, Read as _, Result, Write as _};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Bytes of a request; browsers send about a thousand.
@@ -36,22 +37,23 @@ pub struct Response {
     status: u16,
     reason: &'static str,
     kind: &'static str,
-    body: String,
+    body: Arc<str>,
 }
 
 impl Response {
-    pub fn html(body: String) -> Self {
+    pub fn html(body: Arc<str>) -> Self {
         Self { status: 200, reason: "OK", kind: "text/html; charset=utf-8", body }
     }
 
-    pub fn json(body: String) -> Self {
+    pub fn json(body: Arc<str>) -> Self {
         Self { status: 200, reason: "OK", kind: "application/json", body }
     }
 }
 
 impl From<Refusal> for Response {
     fn from(Refusal(status, reason): Refusal) -> Self {
-        Self { status, reason, kind: "text/plain; charset=utf-8", body: format!("{reason}\n") }
+        let body = format!("{reason}\n").into();
+        Self { status, reason, kind: "text/plain; charset=utf-8", body }
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
+use crate::manifest::Manifest;
+
 use super::{CONFIG, DIAGNOSIS, Diagnosis, SUMMARY, Summary, Table};
 use crate::{Error, Result, Unfinished, is_finished_run};
 
@@ -12,6 +14,7 @@ use crate::{Error, Result, Unfinished, is_finished_run};
 #[derive(Debug)]
 pub struct FinishedRun {
     folder: PathBuf,
+    manifest: Manifest,
 }
 
 impl FinishedRun {
@@ -22,7 +25,8 @@ impl FinishedRun {
             // `.` and the like have a name of their own.
             let named = given.file_name().is_some();
             let own = if named { Ok(given.components().collect()) } else { given.canonicalize() };
-            return Ok(Self { folder: own.map_err(|error| not(error.to_string()))? });
+            let folder: PathBuf = own.map_err(|error| not(error.to_string()))?;
+            return Ok(Self { manifest: Manifest::read(&folder)?, folder });
         }
         if Unfinished::exists(given) {
             let resume = format!("`steinflow resume {}` goes on", given.display());
@@ -76,13 +80,13 @@ impl FinishedRun {
 
     /// One of its text files.
     pub fn text(&self, name: &str) -> Result<String> {
-        self.must_have(name)?;
+        self.check(name)?;
         fs::read_to_string(self.path(name)).map_err(|error| self.damaged(name, error.to_string()))
     }
 
     /// One of its tables.
     pub fn table(&self, name: &str) -> Result<Table> {
-        self.must_have(name)?;
+        self.check(name)?;
         Table::open(self.path(name))
     }
 
@@ -94,8 +98,27 @@ impl FinishedRun {
         self.table(name).map(|table| Some(table).filter(|table| table.rows() > 0))
     }
 
-    fn must_have(&self, name: &str) -> Result<()> {
-        if self.has(name) { Ok(()) } else { Err(self.damaged(name, "it is not there".to_owned())) }
+    /// Checks all files against their checksums; what is wrong, file by file. A file that the run has not
+    /// listed is not its own.
+    pub fn verify(&self) -> Vec<Error> {
+        let summed = self.manifest.0.iter().filter(|(_, sum)| sum.is_some());
+        summed.filter_map(|(name, _)| self.check(&name.to_string_lossy()).err()).collect()
+    }
+
+    /// How many files have a checksum, and how many were written before there were any.
+    pub fn summed(&self) -> (usize, usize) {
+        let with = self.manifest.0.values().filter(|sum| sum.is_some()).count();
+        (with, self.manifest.0.len() - with)
+    }
+
+    /// That a file is there, and as it was written.
+    fn check(&self, name: &str) -> Result<()> {
+        let trouble = if self.has(name) {
+            self.manifest.trouble(&self.folder, Path::new(name))
+        } else {
+            Some("it is not there".to_owned())
+        };
+        trouble.map_or(Ok(()), |reason| Err(self.damaged(name, reason)))
     }
 
     /// Why one of its files cannot be used.

@@ -9,6 +9,7 @@ use super::{DEFAULT_NOISE_SD, DEFAULT_PRIOR_SD, Design, START_SD};
 use crate::checks::require_scale;
 use crate::cholesky::Cholesky;
 use crate::data::{Scaling, Table};
+use crate::memory::check_dense;
 use crate::toy::Gaussian;
 use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Result, Start};
 
@@ -72,6 +73,7 @@ impl<T: Real> LinearRegression<T> {
 fn posterior(x: &Matrix<f64>, y: &[f64], prior_sd: f64, noise_sd: f64) -> Result<Gaussian> {
     const ROWS_PER_TILE: usize = 1024;
     let dim = x.cols();
+    check_dense(dim)?;
     let noise_precision = 1.0 / (noise_sd * noise_sd);
     let mut precision = Matrix::zeros(dim, dim);
     let mut mean = vec![0.0; dim];

@@ -7,6 +7,7 @@ use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 use super::{plane_names, sample_rows, standard_normal};
 use crate::checks::require_shapes;
 use crate::cholesky::Cholesky;
+use crate::memory::check_dense;
 use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Result, Start};
 
 /// The correlation of neighbours in a chosen dimension.
@@ -87,6 +88,7 @@ impl Gaussian {
             )
             .into());
         }
+        check_dense(dim)?;
         let covariance = Matrix::from_fn(dim, dim, |i, j| correlation.powf(i.abs_diff(j) as f64));
         Self::new(vec![0.0; dim], covariance)
     }
@@ -102,6 +104,7 @@ impl Gaussian {
             let remedy = "a ratio of variances needs 2 coordinates or more; give a larger dim";
             return Err(steinflow::Error::setting("dim", dim, remedy).into());
         }
+        check_dense(dim)?;
         let variance = |j: usize| condition.powf(-(j as f64) / (dim - 1).max(1) as f64);
         // 2 cos a cos b = cos(a + b) + cos(a − b): an entry depends on i + k and i − k alone.
         let waves: Vec<f64> = (0..2 * dim)
