@@ -35,19 +35,13 @@ fn draw(target: &dyn LogDensity<f64>, options: Options) -> (Vec<Matrix<f64>>, Re
 }
 
 /// From exact starts, means and variances stay within 4.5 of their standard errors, which the particles tell,
-/// each being a chain of its own.
-fn check(target: &dyn LogDensity<f64>, start: Matrix<f64>, exact: &[(f64, f64)]) {
-    for moves in ALL {
+/// each being a chain of its own. Returns the acceptances.
+fn check(target: &dyn LogDensity<f64>, start: &Matrix<f64>, exact: &[(f64, f64)]) -> [f64; 3] {
+    ALL.map(|moves| {
         let start = Some(start.clone());
         let options = Options { start, effective: 1e4, gradients: 20_000, ..adjusted(moves) };
         let (draws, report) = draw(target, options);
         assert!(report.done, "{moves:?}: {:?}", report.reasons);
-        let wanted = match moves {
-            Moves::Turning => 0.8..1.0,
-            Moves::Langevin => 0.5..0.7,
-            Moves::Persistent => 0.85..0.95,
-        };
-        assert!(wanted.contains(&report.acceptance), "{moves:?}: {report:?}");
         for (j, &(mean, variance)) in exact.iter().enumerate() {
             for (exact, power) in [(0.0, 1), (variance, 2)] {
                 let of = |i: usize| {
@@ -65,7 +59,8 @@ fn check(target: &dyn LogDensity<f64>, start: Matrix<f64>, exact: &[(f64, f64)])
                 assert!(error < 0.03 * variance.sqrt().powi(power), "{moves:?}: {error}");
             }
         }
-    }
+        report.acceptance
+    })
 }
 
 #[test]
@@ -88,7 +83,8 @@ fn a_gaussian_stays() {
     let noise = random_states(64, 5, 1);
     let start = Matrix::from_fn(64, 5, |i, j| 3.0 * noise.row(i)[..=j].iter().sum::<f64>());
     let exact: Vec<(f64, f64)> = (1..6).map(|j| (0.0, 9.0 * f64::from(j))).collect();
-    check(&target, start, &exact);
+    let [_, langevin, persistent] = check(&target, &start, &exact);
+    assert!((langevin - 0.574).abs() < 0.05 && (persistent - 0.9).abs() < 0.05);
 }
 
 #[test]
@@ -104,7 +100,7 @@ fn logarithms_of_exponentials_stay() {
         (0.5 * (noise.row(i)[2 * j].powi(2) + noise.row(i)[2 * j + 1].powi(2))).ln()
     });
     let gamma = 0.577_215_664_901_532_9;
-    check(&target, start, &[(-gamma, std::f64::consts::PI.powi(2) / 6.0); 3]);
+    check(&target, &start, &[(-gamma, std::f64::consts::PI.powi(2) / 6.0); 3]);
 }
 
 /// x ~ N(0, 100), y ~ N(0.03 (x² − 100), 1).
@@ -173,7 +169,7 @@ fn go_on(
 fn a_finished_run_goes_on_when_more_is_asked_for() {
     let target = PerParticle::new(2, banana);
     for moves in ALL {
-        let many = Options { moves, effective: 6000.0, ..Options::default() };
+        let many = Options { moves, effective: 3e4, gradients: 20_000, ..Options::default() };
         let (expected, report) = draw(&target, many.clone());
         let few = Options { effective: 2000.0, ..many.clone() };
         let poor = Options { gradients: 500, ..many.clone() };
@@ -184,14 +180,15 @@ fn a_finished_run_goes_on_when_more_is_asked_for() {
             let again = go_on(&target, &less, &saved, &mut draws);
             assert!(again.report() == ended.report() && draws.len() == count, "{moves:?}");
             let further = go_on(&target, &many, &saved, &mut draws);
-            assert!(draws.len() > count && further.gradients() > ended.gradients());
+            assert!(further.gradients() > ended.gradients());
             if less.gradients == many.gradients {
                 // To the same bits as if more had been asked for at once.
                 assert!(draws == expected && further.report() == report, "{moves:?}");
             } else {
                 let (before, after) = (ended.report(), further.report());
-                assert!(before.effective < 6000.0, "{moves:?}: {before:?}");
-                assert!(after.done || after.gradients > 2900.0, "{moves:?}: {after:?}");
+                assert!(before.effective < 3e4, "{moves:?}: {before:?}");
+                assert!(after.effective >= 3e4, "{moves:?}: {after:?}");
+                assert_eq!(draws.len(), after.draws);
             }
         }
     }

@@ -88,7 +88,9 @@ impl Learning {
 
     /// From now on moves are of one leapfrog.
     pub(super) fn begin_single(&mut self) {
-        self.log_single_step.get_or_insert(self.log_step);
+        if !self.is_single() {
+            (self.log_single_step, self.level) = (Some(self.log_step), 0);
+        }
     }
 
     /// How long a particle flies until it turns, on average; π on N(0, I).
@@ -100,7 +102,7 @@ impl Learning {
     }
 
     fn adapt(&mut self, acceptance: f64, moves: Moves, taken: usize) {
-        // A stiff target asks for more of every move.
+        // A stiff target asks for more.
         let wanted = match moves.acceptance().filter(|_| self.is_single()) {
             Some(wanted) if self.level == 0 => wanted,
             _ => ACCEPTANCE[self.level],
