@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn as_many_rows_as_dimensions_make_a_broad_spectrum_white() {
         let (dim, rows) = (150, 750);
-        let sds: Vec<f64> = (0..dim).map(|j| 0.1 * 100_f64.powf(j as f64 / 149.0)).collect();
+        let sds: Vec<f64> = (0..dim).map(|j| 0.1 * 100_f64.powf(f64::from(j) / 149.0)).collect();
         let (x, g) = gaussian(rows, &sds, 0.0, 7);
         // Eighty directions would leave almost half of them as they are.
         let off = distance_from_white(&Linear::fit(x.as_ref(), g.as_ref()), &sds, 7);

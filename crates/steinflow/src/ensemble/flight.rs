@@ -107,7 +107,9 @@ impl Flight {
                 cloud.take(i, &self.proposal, i);
                 momentum.copy_from_slice(self.flying.row(i));
             } else {
-                momentum.iter_mut().for_each(|p| *p = -*p);
+                for p in momentum {
+                    *p = -*p;
+                }
             }
         }
     }
