@@ -10,7 +10,7 @@
 //! | produce | all of that frozen: moves and jumps with an accept step | `produce.rs`, `judge.rs` |
 //!
 //! In the recipe, production is C alone: Hamiltonian dynamics whose momenta are drawn afresh, corrected by
-//! an accept step.
+//! an accept step. [`Moves`] names the other adjusted methods: A alone, and both.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -44,6 +44,7 @@ mod flight;
 mod judge;
 mod jump;
 mod learn;
+mod moves;
 mod options;
 mod produce;
 mod regions;
@@ -59,6 +60,7 @@ mod weed;
 mod widened;
 
 pub use judge::Verdict;
+pub use moves::Moves;
 pub use options::Options;
 pub use report::{Reason, Report};
 pub use warm_up::{WarmUp, warm_up};
@@ -72,8 +74,9 @@ use crate::{Error, LogDensity, MatRef, Result};
 use climb::Climb;
 use cloud::Cloud;
 use dice::Dice;
-use flight::Flight;
+use flight::{Flight, Route};
 use learn::Learning;
+use moves::Stride;
 use produce::Production;
 use regions::Regions;
 use signs::Signs;
@@ -146,6 +149,8 @@ pub struct Moment<'a> {
     pub log_density: &'a [f64],
     /// ∇log π(θ), N × d; 0 at a wall.
     pub score: MatRef<'a, f64>,
+    /// Of leapfrogs in u.
+    pub step_size: f64,
     /// What draws were worth when they were last judged.
     pub verdict: Option<Verdict>,
     /// `Some(k)` when θ are draws number k of all chains. It restarts at 0 when the draws so far turn out
@@ -305,15 +310,11 @@ impl Ensemble {
     }
 
     /// A Hamiltonian move of all particles, and a jump where there are several modes.
-    fn transition(
-        &mut self,
-        target: &dyn LogDensity<f64>,
-        steps: &[f64],
-        length: usize,
-    ) -> Result<()> {
-        let (event, length) = (self.dice.throw(), self.affordable(length));
+    fn transition(&mut self, target: &dyn LogDensity<f64>, route: &Route<'_>) -> Result<()> {
+        let (event, length) = (self.dice.throw(), self.affordable(route.length));
+        let route = Route { length, ..*route };
         let Self { flight, cloud, coordinates, .. } = self;
-        flight.launch(cloud, target, coordinates, steps, length, event, |_, _, _| false)?;
+        flight.launch(cloud, target, coordinates, &route, event, |_, _, _| false)?;
         flight.accept(cloud);
         self.evaluations += (length * self.count) as u64;
         if self.regions.are_several() {
@@ -325,6 +326,13 @@ impl Ensemble {
         }
         self.moves += 1;
         Ok(())
+    }
+
+    /// The next move, with one step size for all.
+    fn stride(&mut self, target: &dyn LogDensity<f64>) -> Result<()> {
+        let Stride { step, length, persistence } = self.next_move();
+        let steps = vec![step; self.count];
+        self.transition(target, &Route { steps: &steps, length, persistence })
     }
 
     /// As many leapfrogs as the budget and its grace leave, at least one.
@@ -350,6 +358,7 @@ impl Ensemble {
             theta: self.cloud.theta.as_ref(),
             log_density: &self.cloud.log_density,
             score: self.cloud.score.as_ref(),
+            step_size: self.learning.step(),
             verdict: self.production.verdict,
             draw,
             camera: Camera(self),

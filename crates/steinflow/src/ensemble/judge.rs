@@ -63,14 +63,20 @@ impl Judge {
             self.next_batch();
         }
         let sums = self.sums.last_mut().expect("one is always being filled");
+        let (squares_of_y, others) = self.squares.split_at_mut(dim);
+        let (squares_of_size, squares_of_square) = others.split_at_mut(dim);
         for i in 0..theta.rows() {
-            let sums = sums.row_mut(i);
+            let (of_y, others) = sums.row_mut(i).split_at_mut(dim);
+            let (of_size, of_square) = others.split_at_mut(dim);
             for (j, &x) in theta.row(i).iter().enumerate() {
                 let y = (x - self.middle[j]) / self.spread[j];
-                for (k, value) in [y, y.abs(), y * y].into_iter().enumerate() {
-                    sums[k * dim + j] += value;
-                    self.squares[k * dim + j] += value * value;
-                }
+                let square = y * y;
+                of_y[j] += y;
+                of_size[j] += y.abs();
+                of_square[j] += square;
+                squares_of_y[j] += square;
+                squares_of_size[j] += square;
+                squares_of_square[j] += square * square;
             }
         }
         self.filled += 1;

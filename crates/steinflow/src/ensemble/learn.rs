@@ -4,7 +4,7 @@
 use super::cloud::Cloud;
 use super::regions::{Regions, merge, split};
 use super::weed::weed;
-use super::{Ensemble, Pace, Watch};
+use super::{Ensemble, Moves, Pace, Watch};
 use crate::arrays::Arrays;
 use crate::coordinates::{Coordinates, Linear, Warp, straightened};
 use crate::quantiles::median;
@@ -35,6 +35,8 @@ const FIRST: [Window; 3] =
 /// What bends or jumps is worth a better fit.
 const MORE: [Window; 2] = [window(30, true, true), window(20, false, true)];
 const STIFF: [Window; 1] = [window(20, false, true)];
+/// To find the step size of moves of one leapfrog.
+const SINGLE: [Window; 1] = [window(40, false, false)];
 /// When draws turn out to have been warm-up.
 pub(super) const AGAIN: [Window; 2] = [window(40, true, true), window(20, false, true)];
 
@@ -42,6 +44,8 @@ pub(super) const AGAIN: [Window; 2] = [window(40, true, true), window(20, false,
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Learning {
     log_step: f64,
+    /// Of moves of one leapfrog, from their window on.
+    log_single_step: Option<f64>,
     /// Leapfrogs until each particle turned; none before that was tried.
     pub(super) lengths: Vec<f64>,
     /// Which [`ACCEPTANCE`].
@@ -61,6 +65,7 @@ impl Learning {
     pub(super) fn new(dim: usize) -> Self {
         Self {
             log_step: 0.0,
+            log_single_step: None,
             lengths: Vec::new(),
             level: 0,
             plan: Vec::new(),
@@ -73,7 +78,38 @@ impl Learning {
     }
 
     pub(super) fn step(&self) -> f64 {
-        self.log_step.exp()
+        self.log_single_step.unwrap_or(self.log_step).exp()
+    }
+
+    /// Whether moves are of one leapfrog.
+    pub(super) fn is_single(&self) -> bool {
+        self.log_single_step.is_some()
+    }
+
+    /// From now on moves are of one leapfrog.
+    pub(super) fn begin_single(&mut self) {
+        if !self.is_single() {
+            (self.log_single_step, self.level) = (Some(self.log_step), 0);
+        }
+    }
+
+    /// How long a particle flies until it turns, on average; π on N(0, I).
+    pub(super) fn turn_time(&self) -> f64 {
+        match self.lengths.len() {
+            0 => std::f64::consts::PI,
+            count => self.lengths.iter().sum::<f64>() / count as f64 * self.log_step.exp(),
+        }
+    }
+
+    fn adapt(&mut self, acceptance: f64, moves: Moves, taken: usize) {
+        // A stiff target asks for more.
+        let wanted = match moves.acceptance().filter(|_| self.is_single()) {
+            Some(wanted) if self.level == 0 => wanted,
+            _ => ACCEPTANCE[self.level],
+        };
+        let log_step = self.log_single_step.as_mut().unwrap_or(&mut self.log_step);
+        *log_step += (acceptance - wanted) * 1.5 / (1.0 + taken as f64).powf(0.6);
+        *log_step = log_step.min(LARGEST_STEP.ln());
     }
 
     pub(super) fn begin(&mut self, step: f64, cloud: &Cloud) {
@@ -85,6 +121,7 @@ impl Learning {
     pub(super) fn begin_again(&mut self) {
         self.plan = AGAIN.to_vec();
         self.extended = true;
+        self.log_single_step = None;
     }
 
     fn look_at(&mut self, theta: &Matrix<f64>) {
@@ -102,6 +139,7 @@ impl Learning {
         let flags = [self.turn_is_due, self.extended].map(|flag| f64::from(u8::from(flag)));
         let numbers = [self.log_step, self.level as f64, flags[0], self.hard, flags[1]];
         into.put("learning", numbers);
+        into.put("learning.single", self.log_single_step.into_iter().collect::<Vec<_>>());
         into.put("learning.lengths", &*self.lengths);
         let plan = self.plan.iter().flat_map(|window| {
             let flags = [window.fits, window.turns].map(|flag| f64::from(u8::from(flag)));
@@ -117,6 +155,7 @@ impl Learning {
         let plan = from.get("learning.plan")?.chunks_exact(3);
         Ok(Self {
             log_step: numbers[0],
+            log_single_step: from.get("learning.single")?.first().copied(),
             lengths: from.get("learning.lengths")?.to_vec(),
             level: (numbers[1] as usize).min(ACCEPTANCE.len() - 1),
             plan: plan.map(|w| window(w[0] as usize, w[1] != 0.0, w[2] != 0.0)).collect(),
@@ -153,12 +192,8 @@ impl Ensemble {
             self.finish_window(window);
             return Ok(Pace::Between);
         }
-        let (step, length) = self.next_move();
-        self.transition(target, &vec![step; self.count], length)?;
-        let learning = &mut self.learning;
-        let excess = self.flight.mean_acceptance() - ACCEPTANCE[learning.level];
-        learning.log_step += excess * 1.5 / (1.0 + moves as f64).powf(0.6);
-        learning.log_step = learning.log_step.min(LARGEST_STEP.ln());
+        self.stride(target)?;
+        self.learning.adapt(self.flight.mean_acceptance(), self.options.moves, moves);
         self.track.push(&self.cloud, self.flight.hard());
         Ok(Pace::Moved(self.show(watch, None)))
     }
@@ -187,10 +222,15 @@ impl Ensemble {
             self.begin_production();
         } else if learning.hard > TOO_HARD && learning.level + 1 < ACCEPTANCE.len() {
             learning.level += 1;
-            learning.plan = STIFF.to_vec();
+            learning.plan = if learning.is_single() { SINGLE } else { STIFF }.to_vec();
+        } else if learning.is_single() {
+            self.begin_production();
         } else if !learning.extended && (bent || self.regions.are_several()) {
             learning.extended = true;
             learning.plan = MORE.to_vec();
+        } else if self.options.moves != Moves::Turning {
+            learning.begin_single();
+            learning.plan = SINGLE.to_vec();
         } else {
             self.begin_production();
         }

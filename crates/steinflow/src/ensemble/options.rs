@@ -1,5 +1,6 @@
 //! What a user may say; everything else is learnt.
 
+use super::Moves;
 use crate::{Error, Matrix, Result};
 
 /// The knobs of the ensemble. None needs to be turned.
@@ -13,6 +14,8 @@ pub struct Options {
     pub effective: f64,
     /// Evaluations of the target for each particle, warm-up and all, exceeded by at most a tenth.
     pub gradients: u64,
+    /// How particles move while draws are made.
+    pub moves: Moves,
     /// Looks for funnels and bananas, and straightens them.
     pub bends: bool,
     /// Looks for separate modes, and jumps between them.
@@ -28,6 +31,7 @@ impl Default for Options {
             seed: 0,
             effective: 2000.0,
             gradients: 3000,
+            moves: Moves::default(),
             bends: true,
             jumps: true,
             start: None,

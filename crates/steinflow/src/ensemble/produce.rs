@@ -6,12 +6,10 @@
 use super::judge::{Judge, Verdict};
 use super::learn::late_slack;
 use super::weed::{log_mass, weed};
-use super::{Ensemble, Pace, Stage, Watch};
+use super::{Ensemble, Moves, Pace, Stage, Watch};
 use crate::arrays::{Arrays, FOREIGN};
 use crate::{LogDensity, Matrix, Result};
 
-/// Moves of a block.
-const BLOCK: usize = 25;
 /// How often draws may be discarded.
 const MOST_RESTARTS: usize = 3;
 /// A drift of so many standard errors is no chance.
@@ -114,10 +112,11 @@ impl Tally {
 
     fn add(&mut self, white: &Matrix<f64>, log_density: &[f64]) {
         self.draws += 1.0;
+        let share = self.draws.recip();
         let moments = self.mean.as_mut_slice().iter_mut().zip(self.squares.as_mut_slice());
         for ((mean, square), x) in moments.zip(white.as_slice()) {
             let away = x - *mean;
-            *mean += away / self.draws;
+            *mean += away * share;
             *square += away * (x - *mean);
         }
         self.log_density.iter_mut().zip(log_density).for_each(|(sum, v)| *sum += v);
@@ -151,6 +150,9 @@ impl Tally {
 impl Ensemble {
     pub(super) fn begin_production(&mut self) {
         self.stage = Stage::Produce;
+        if self.options.moves != Moves::Turning {
+            self.learning.begin_single();
+        }
         let gradients = self.gradients();
         self.warm_up.get_or_insert(gradients);
         self.track.clear();
@@ -168,13 +170,13 @@ impl Ensemble {
         watch: &mut Watch<'_>,
     ) -> Result<Pace> {
         let draws = self.production.judge.draws;
-        let judged = self.production.seen.len() * BLOCK;
-        if draws == judged + BLOCK || (draws > judged && self.budget_is_spent()) {
+        let block = self.options.moves.block();
+        let judged = self.production.seen.len() * block;
+        if draws == judged + block || (draws > judged && self.budget_is_spent()) {
             self.finish_draws();
             return Ok(Pace::Between);
         }
-        let (step, length) = self.next_move();
-        self.transition(target, &vec![step; self.count], length)?;
+        self.stride(target)?;
         let production = &mut self.production;
         production.hard += self.flight.hard();
         production.acceptance += self.flight.mean_acceptance();
@@ -185,7 +187,6 @@ impl Ensemble {
 
     /// Judges the draws so far: discards them, goes on, or ends.
     fn finish_draws(&mut self) {
-        let spent = self.budget_is_spent();
         let again = self.production.restarts < MOST_RESTARTS && !self.warm_up_is_over();
         if again {
             let (masses, event) = (self.production.tally.masses(), self.dice.throw());
@@ -202,20 +203,43 @@ impl Ensemble {
         let verdict = production.judge.verdict();
         production.seen.push(verdict.effective);
         production.verdict = Some(verdict);
-        let apart = verdict.rhat >= 1.3 && draws >= 2 * BLOCK && production.restarts == 0;
+        let apart = verdict.rhat >= 1.3
+            && draws >= 2 * self.options.moves.block()
+            && production.restarts == 0;
         if again && (verdict.drift >= DRIFT || apart) {
             production.restarts += 1;
             self.learning.begin_again();
             self.stage = Stage::Learn;
             return;
         }
+        if self.nothing_is_left(&verdict) {
+            self.stage = Stage::Done;
+        }
+    }
+
+    /// Whether draws are enough, cannot become enough, or have used the budget up.
+    fn nothing_is_left(&self, verdict: &Verdict) -> bool {
+        let Production { judge, seen, .. } = &self.production;
         let enough = verdict.effective >= self.options.effective && verdict.drift < DRIFT;
         // Where particles do not mix, more draws do not help.
-        let blocks = production.seen.len();
-        let half = if blocks.is_multiple_of(2) { production.seen[blocks / 2 - 1] } else { 0.0 };
-        let hopeless = draws >= 8 * BLOCK && verdict.rhat > 1.5 && verdict.effective < 1.2 * half;
-        if enough || hopeless || spent {
-            self.stage = Stage::Done;
+        let blocks = seen.len();
+        let half = if blocks.is_multiple_of(2) { seen[..blocks / 2].last() } else { None };
+        let half = half.copied().unwrap_or(0.0);
+        let many = judge.draws >= 8 * self.options.moves.block();
+        let hopeless = many && verdict.rhat > 1.5 && verdict.effective < 1.2 * half;
+        enough || hopeless || self.budget_is_spent()
+    }
+
+    /// Goes on drawing where options ask for more than what ended the run.
+    pub(super) fn reopen(&mut self) {
+        let Some(verdict) = self.production.verdict.filter(|_| self.is_done()) else { return };
+        if !self.nothing_is_left(&verdict) {
+            self.stage = Stage::Produce;
+            let Production { judge, seen, .. } = &mut self.production;
+            // A block that the budget cut short is filled up.
+            if judge.draws < seen.len() * self.options.moves.block() {
+                seen.pop();
+            }
         }
     }
 }

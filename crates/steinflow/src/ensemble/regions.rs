@@ -180,15 +180,27 @@ fn along_first_axis(rows: &Matrix<f64>) -> Vec<f64> {
     let count = rows.rows();
     let centre = mean_of(rows.as_ref(), &(0..count).collect::<Vec<_>>());
     let away = Matrix::from_fn(count, rows.cols(), |i, j| rows.row(i)[j] - centre[j]);
-    let mut gram = vec![0.0; count * count];
-    for i in 0..count {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    // From the smaller of the two Gram matrices.
+    if count <= rows.cols() {
+        return last_axis(count, |i, j| dot(away.row(i), away.row(j)));
+    }
+    let columns = Matrix::from_fn(rows.cols(), count, |j, i| away.row(i)[j]);
+    let axis = last_axis(rows.cols(), |i, j| dot(columns.row(i), columns.row(j)));
+    (0..count).map(|i| dot(away.row(i), &axis)).collect()
+}
+
+/// The eigenvector of the largest eigenvalue.
+fn last_axis(width: usize, entry: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    let mut gram = vec![0.0; width * width];
+    for i in 0..width {
         for j in 0..=i {
-            let entry: f64 = away.row(i).iter().zip(away.row(j)).map(|(a, b)| a * b).sum();
-            (gram[i * count + j], gram[j * count + i]) = (entry, entry);
+            let entry = entry(i, j);
+            (gram[i * width + j], gram[j * width + i]) = (entry, entry);
         }
     }
-    let (_, vectors) = symmetric_eigen(&gram, count);
-    (0..count).map(|i| vectors[i * count + count - 1]).collect()
+    let (_, vectors) = symmetric_eigen(&gram, width);
+    (0..width).map(|i| vectors[i * width + width - 1]).collect()
 }
 
 fn mean_of(rows: MatRef<'_, f64>, chosen: &[usize]) -> Vec<f64> {

@@ -90,7 +90,7 @@ pub struct Report {
     pub acceptance: f64,
     /// Step size, in u.
     pub step_size: f64,
-    /// Leapfrogs until particles turn back, on average; moves take a quarter to three quarters of it.
+    /// Leapfrogs until particles turn back, on average, at the step size of [`Moves::Turning`](super::Moves).
     pub turn: f64,
     /// Modes that moves jump between; 1 where no second was found.
     pub modes: usize,

@@ -8,7 +8,7 @@ use super::regions::Regions;
 use super::signs::Signs;
 use super::track::Track;
 use super::walk::Walk;
-use super::{Ensemble, Options, Stage};
+use super::{Ensemble, Moves, Options, Stage};
 use crate::Result;
 use crate::arrays::{Arrays, FOREIGN, as_count};
 use crate::coordinates::Coordinates;
@@ -37,6 +37,9 @@ impl Ensemble {
         arrays.put("warm_up", self.warm_up.into_iter().collect::<Vec<_>>());
         arrays.put("steps", &*self.steps);
         self.cloud.save(&mut arrays);
+        if self.options.moves == Moves::Persistent {
+            arrays.put_matrix("momentum", &self.flight.momentum);
+        }
         self.coordinates.save_into(&mut arrays);
         self.regions.save(&mut arrays);
         self.track.save(&mut arrays);
@@ -51,7 +54,8 @@ impl Ensemble {
         arrays
     }
 
-    /// An ensemble that goes on from what was saved to the same bits; the options must be the same.
+    /// An ensemble that goes on from what was saved to the same bits. The options must be the same, but for
+    /// more effective draws or gradients: a run that ended for want of them goes on drawing.
     pub fn restore(options: Options, arrays: &Arrays) -> Result<Self> {
         let counts = arrays.get_exactly("counts", 9)?;
         let count_at = |k: usize| as_count(counts[k]).map(|count| count as usize);
@@ -70,6 +74,9 @@ impl Ensemble {
         ensemble.warm_up = arrays.get("warm_up")?.first().copied();
         ensemble.steps = arrays.get_exactly("steps", count)?;
         ensemble.cloud = Cloud::restore(count, dim, arrays)?;
+        if ensemble.options.moves == Moves::Persistent {
+            ensemble.flight.momentum = arrays.get_matrix("momentum", count, dim)?;
+        }
         ensemble.coordinates = Coordinates::restore(dim, arrays)?;
         ensemble.regions = Regions::restore(dim, arrays)?;
         ensemble.track = Track::restore(count, dim, arrays)?;
@@ -84,6 +91,7 @@ impl Ensemble {
         if ensemble.stage == Stage::Climb && ensemble.climb.is_none() {
             return Err(FOREIGN);
         }
+        ensemble.reopen();
         Ok(ensemble)
     }
 }

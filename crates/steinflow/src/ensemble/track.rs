@@ -66,14 +66,19 @@ impl Track {
         let dim = coordinates.dim();
         let white = coordinates.from_theta(self.theta(dim).as_ref());
         let moves = self.moves as f64;
+        let size = particles * dim;
+        let (mut means, mut variances) = (vec![0.0; size], vec![0.0; size]);
+        for draw in white.as_slice().chunks_exact(size) {
+            means.iter_mut().zip(draw).for_each(|(mean, x)| *mean += x / moves);
+        }
+        for draw in white.as_slice().chunks_exact(size) {
+            for ((variance, mean), x) in variances.iter_mut().zip(&means).zip(draw) {
+                *variance += (x - mean).powi(2) / moves;
+            }
+        }
         let mass = |i: usize| {
-            let of = || (i..white.rows()).step_by(particles);
-            let level = of().map(|r| self.log_density[r]).sum::<f64>() / moves;
-            let variance = |j: usize| {
-                let mean = of().map(|r| white.row(r)[j]).sum::<f64>() / moves;
-                of().map(|r| (white.row(r)[j] - mean).powi(2)).sum::<f64>() / moves
-            };
-            log_mass(level, &(0..dim).map(variance).collect::<Vec<_>>())
+            let values = self.log_density.iter().skip(i).step_by(particles);
+            log_mass(values.sum::<f64>() / moves, &variances[i * dim..][..dim])
         };
         (0..particles).map(mass).collect()
     }

@@ -1,15 +1,13 @@
 //! Lengths of trajectories: how many leapfrogs each particle flies until it turns back.
 
 use super::Ensemble;
-use super::dice::{between, index, uniform};
+use super::flight::Route;
 use crate::{LogDensity, Result};
 
 /// Leapfrogs of a trajectory that is flown to see where it turns.
 const FARTHEST: usize = 200;
 /// The share of particles that must have turned.
 const ENOUGH: f64 = 0.95;
-/// The longest trajectory before any turn was seen, and after.
-const LONGEST: (usize, usize) = (10, 1000);
 
 impl Ensemble {
     /// Flies all particles until they turn: (u − u₀)·p < 0, or a wall.
@@ -22,8 +20,7 @@ impl Ensemble {
             cloud,
             target,
             coordinates,
-            &steps,
-            farthest,
+            &Route { steps: &steps, length: farthest, persistence: 0.0 },
             event,
             |step, proposal, momentum| {
                 for (i, at) in turned.iter_mut().enumerate().filter(|(_, at)| **at == 0.0) {
@@ -42,20 +39,5 @@ impl Ensemble {
         turned.iter_mut().filter(|at| **at == 0.0).for_each(|at| *at = taken as f64);
         self.learning.lengths = turned;
         Ok(())
-    }
-
-    /// The step size and the length of the next move: a quarter to three quarters of a random particle's
-    /// way to its turn.
-    pub(super) fn next_move(&mut self) -> (f64, usize) {
-        let mut generator = self.dice.throw().shared();
-        let step = self.learning.step();
-        let lengths = &self.learning.lengths;
-        let (turn, longest) = if lengths.is_empty() {
-            (std::f64::consts::PI / step, LONGEST.0)
-        } else {
-            (lengths[index(&mut generator, lengths.len())], LONGEST.1)
-        };
-        let length = turn * between(&mut generator, 0.25, 0.75) + uniform(&mut generator);
-        (step * between(&mut generator, 0.9, 1.1), (length as usize).clamp(1, longest))
     }
 }

@@ -3,6 +3,7 @@
 //! Blocks of 10 moves of 3 leapfrogs; coordinates are fitted to the particles twice a block. It ends when the
 //! median log density has stopped rising.
 
+use super::flight::Route;
 use super::weed::weed;
 use super::{Ensemble, Pace, Stage, Watch};
 use crate::coordinates::{Coordinates, Linear};
@@ -45,7 +46,7 @@ impl Ensemble {
         }
         let jitter = super::dice::between(&mut self.dice.throw().shared(), 0.8, 1.2);
         let steps: Vec<f64> = self.steps.iter().map(|step| step * jitter).collect();
-        self.transition(target, &steps, LEAPFROGS)?;
+        self.transition(target, &Route { steps: &steps, length: LEAPFROGS, persistence: 0.0 })?;
         for (step, accepted) in self.steps.iter_mut().zip(self.flight.acceptance()) {
             *step *= match accepted {
                 a if a > 0.8 => 1.25,

@@ -72,7 +72,8 @@ impl<'a, T: Real> Auto<'a, T> {
         self
     }
 
-    /// Goes on where another run with the same target and options was, to the same bits.
+    /// Goes on where another run with the same target and options was, to the same bits. One that had ended
+    /// goes on drawing where the options ask for more effective draws or gradients.
     pub fn resume_from(mut self, checkpoint: Checkpoint<T>) -> Self {
         self.checkpoint = Some(Box::new(checkpoint));
         self
@@ -166,7 +167,7 @@ impl<'a, T: Real> Auto<'a, T> {
     }
 }
 
-/// θ alone: momenta live no longer than a move.
+/// θ alone: what momenta outlive a move are among what was learnt.
 fn structure(dim: usize) -> Structure {
     Dynamics::<f64>::structure(&Langevin::new(), dim)
 }
@@ -219,7 +220,12 @@ pub(super) fn show<T: Real>(
     options: &Options,
     observers: &mut [Box<dyn Observer<T> + '_>],
 ) -> Result<ControlFlow<()>> {
-    let (theta, score) = (narrow(moment.theta), narrow::<T>(moment.score));
+    if observers.is_empty() {
+        return Ok(ControlFlow::Continue(()));
+    }
+    let theta = narrow(moment.theta);
+    // Before there are draws, scores may be those of walls.
+    let score = (moment.stage == Stage::Produce).then(|| narrow::<T>(moment.score));
     let log_density: Vec<T> = moment.log_density.iter().map(|&x| T::of(x)).collect();
     let gradients = gradients(moment.evaluations, moment.theta.rows());
     let take = || {
@@ -231,12 +237,11 @@ pub(super) fn show<T: Real>(
         step,
         total_steps: 0,
         time: 0.0,
-        step_size: moment.report().step_size,
+        step_size: moment.step_size,
         state: theta.as_ref(),
         dim: theta.cols(),
         log_density: &log_density,
-        // Before there are draws, scores may be those of walls.
-        score: (moment.stage == Stage::Produce).then(|| score.as_ref()),
+        score: score.as_ref().map(Matrix::as_ref),
         velocity_norm: None,
         bandwidths: &[],
         gradients,
