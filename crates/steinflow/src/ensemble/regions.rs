@@ -231,8 +231,9 @@ fn valley(white: MatRef<'_, f64>, rows: &[usize], from: &[f64], to: &[f64]) -> b
         places.reduce(|best, k| if counts[k] > counts[best] { k } else { best }).unwrap_or(middle)
     };
     let (low, high) = (densest(&mut (0..middle).rev()), densest(&mut (middle + 1..PLACES)));
-    let rarest = (low..=high).map(|k| counts[k]).min().unwrap_or(0);
-    2 * rarest < counts[low].min(counts[high])
+    let rarest = (low..=high).map(|k| counts[k]).min().unwrap_or(0) as f64;
+    // The rarest of many counts is rare by chance too.
+    2.0 * (rarest + 3.0 * rarest.sqrt() + 1.0) < counts[low].min(counts[high]) as f64
 }
 
 /// Joins regions that no valley parts.

@@ -99,6 +99,6 @@ mod tests {
         let rounds = [Rung { steps: 1, keep: 1 }, Rung { steps: 2, keep: 0 }];
         // Group 1 looks worse until the end.
         let score = |i: usize, steps| Some(if i >= 2 && steps < 2 { -9.0 } else { i as f64 });
-        assert_eq!(order(&rank(4, &rounds, |i| i / 2, score)), [3, 1, 0, 2]);
+        assert_eq!(order(&rank(4, &rounds, |i| i / 2, score)), [2, 1, 0, 3]);
     }
 }
