@@ -125,11 +125,11 @@ fn every_method_runs_on_every_kind_of_model() {
         let data = if model["needs_data"] == true { "--data d.csv" } else { "" };
         for precision in ["f32", "f64"] {
             desk.succeed(&format!(
-                "sample {name} {data} -n 20 --steps 5 -q --precision {precision} --out {name}-{precision}"
+                "sample -m svgd {name} {data} -n 20 --steps 5 -q --precision {precision} --out {name}-{precision}"
             ));
         }
     }
-    desk.succeed("sample logistic-regression --data d.csv --target y --batch-size 3 --steps 5 -q --out batch");
+    desk.succeed("sample -m svgd logistic-regression --data d.csv --target y --batch-size 3 --steps 5 -q --out batch");
     let text = desk.succeed("models");
     assert!(text.contains("tri-crescent") && text.contains("--data"), "{text}");
     let text = desk.succeed("methods");
@@ -148,7 +148,7 @@ fn phases_schedules_and_the_papers_parametrisation() {
     desk.succeed("sample ring --method sghmc-stein --eta 0.01 --alpha 0.1 --steps 5 -q --out c");
     let config = std::fs::read_to_string(desk.path("c/config.toml")).unwrap();
     assert!(config.contains("friction = 1.0") && config.contains("\"0.1\""), "{config}");
-    desk.succeed("sample ring --budget 0.05 --steps 100000000 -q --out d");
+    desk.succeed("sample -m svgd ring --budget 0.05 --steps 100000000 -q --out d");
     assert!(std::fs::read_to_string(desk.path("d/summary.json")).unwrap().contains("out of time"));
 }
 
@@ -162,32 +162,32 @@ fn wrong_requests() {
         ("sample -n 1", &["number of particles is 1", "2 or more"]),
         ("sample gaussian --dim 0", &["0"]),
         ("sample banana --dim 3", &["banana"]),
-        ("sample --step-size -0.1", &["step size is -0.1", "positive"]),
-        ("sample --step-size nan", &["step size is NaN", "positive"]),
-        ("sample --step-size soon", &["step-size is soon", "linear:FROM:TO"]),
+        ("sample -m sgrhmc-stein --step-size -0.1", &["step size is -0.1", "positive"]),
+        ("sample -m sgrhmc-stein --step-size nan", &["step size is NaN", "positive"]),
+        ("sample -m sgrhmc-stein --step-size soon", &["step-size is soon", "linear:FROM:TO"]),
         ("sample --method svgd --friction 1", &["--friction does not fit the method `svgd`"]),
         ("sample --method sgrhmc-stein --alpha 0.1", &["--alpha does not fit", "metric, sigma"]),
         ("sample --method sghmc --friction -1", &["friction is -1"]),
         ("sample --method ld --bandwidth 1", &["--bandwidth does not fit", "no kernel"]),
-        ("sample --bandwidth wide", &["no bandwidth rule `wide`", "median-log"]),
-        ("sample --bandwidth -1", &["bandwidth is -1"]),
-        ("sample --kernel rbf", &["no kernel `rbf`", "se, imq"]),
-        ("sample --kernel-on r", &["no kernel view `r`"]),
+        ("sample -m sgrhmc-stein --bandwidth wide", &["no bandwidth rule `wide`", "median-log"]),
+        ("sample -m sgrhmc-stein --bandwidth -1", &["bandwidth is -1"]),
+        ("sample -m sgrhmc-stein --kernel rbf", &["no kernel `rbf`", "se, imq"]),
+        ("sample -m sgrhmc-stein --kernel-on r", &["no kernel view `r`"]),
         ("sample --precision f16", &["no precision `f16`"]),
-        ("sample --integrator leapfrog", &["no integrator `leapfrog`"]),
+        ("sample -m sgrhmc-stein --integrator leapfrog", &["no integrator `leapfrog`"]),
         ("sample --method svgd --integrator splitting", &["use euler"]),
-        ("sample --eta 0.1 --step-size 0.1", &["--eta does not fit --step-size"]),
-        ("sample --phase euler:0.1x10 --steps 5", &["--steps does not fit --phase"]),
+        ("sample -m sgrhmc-stein --eta 0.1 --step-size 0.1", &["--eta does not fit --step-size"]),
+        ("sample -m sgrhmc-stein --phase euler:0.1x10 --steps 5", &["--steps does not fit --phase"]),
         ("sample --threads 0", &["cannot start 0 threads"]),
-        ("sample --batch-size 5", &["no data to take minibatches of"]),
-        ("sample --non-finite ignore", &["stop, freeze, shrink"]),
+        ("sample -m sgrhmc-stein --batch-size 5", &["no data to take minibatches of"]),
+        ("sample -m sgrhmc-stein --non-finite ignore", &["stop, freeze, shrink"]),
     ];
     for (arguments, words) in cases {
         desk.fail(arguments, 2, words);
     }
     desk.fail("sample --start-mean 1,2,3", 2, &["3 coordinates", "2, the target's dimension"]);
     desk.fail("sample --config nowhere.toml", 2, &["nowhere.toml"]);
-    desk.fail("sample --steps many", 2, &["many", "--steps"]);
+    desk.fail("sample -m sgrhmc-stein --steps many", 2, &["many", "--steps"]);
     desk.fail("smaple", 2, &["sample"]);
 }
 
@@ -217,16 +217,16 @@ fn wrong_files() {
 #[test]
 fn an_existing_folder_is_kept_unless_forced() {
     let desk = Desk::new();
-    desk.succeed("sample --steps 2 -q --out here --seed 1");
+    desk.succeed("sample -m sgrhmc-stein --steps 2 -q --out here --seed 1");
     let first = floats(&desk.path("here"), "x");
-    desk.fail("sample --steps 2 -q --out here --seed 2", 2, &["here", "--force"]);
+    desk.fail("sample -m sgrhmc-stein --steps 2 -q --out here --seed 2", 2, &["here", "--force"]);
     assert_eq!(floats(&desk.path("here"), "x"), first);
-    desk.succeed("sample --steps 2 -q --out here --seed 2 --force");
+    desk.succeed("sample -m sgrhmc-stein --steps 2 -q --out here --seed 2 --force");
     assert_ne!(floats(&desk.path("here"), "x"), first);
     // Never something that is not a run.
     std::fs::create_dir(desk.path("home")).unwrap();
     std::fs::write(desk.path("home/thesis.tex"), "years of work").unwrap();
-    desk.fail("sample --steps 2 -q --out home --force", 2, &["home"]);
+    desk.fail("sample -m sgrhmc-stein --steps 2 -q --out home --force", 2, &["home"]);
     assert!(desk.path("home/thesis.tex").exists());
 }
 
@@ -260,7 +260,7 @@ fn collected_samples_keep_chain_and_draw_apart() {
     let Values::U64(steps) = &columns[2].values else { panic!("steps are counts") };
     assert_eq!((steps.len(), steps[0], steps[39]), (40, 40, 100));
     desk.fail("sample --method svgd --resample-every 5", 2, &["no auxiliary variable"]);
-    desk.fail("sample --collect-every 5", 2, &["--collect-from"]);
+    desk.fail("sample -m sgrhmc-stein --collect-every 5", 2, &["--collect-from"]);
     desk.fail("sample --method gfsf -n 10000 --solve-memory 1", 2, &["10000", "1048576"]);
 }
 
@@ -369,7 +369,7 @@ fn an_interrupt_keeps_everything_so_far() {
     let desk = Desk::new();
     let child = Command::new(assert_cmd::cargo::cargo_bin("steinflow"))
         .current_dir(desk.0.path())
-        .args("sample --steps 1000000000 --step-size 0.01 -q --out cut --trace-every 1".split(' '))
+        .args("sample -m sgrhmc-stein --steps 1000000000 --step-size 0.01 -q --out cut --trace-every 1".split(' '))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -179,7 +179,7 @@ fn a_fetched_set_is_found_in_the_cache_and_in_its_own_folder() {
     let text = succeed(home.path(), &["data", "list", "--data-dir", "mine"]);
     assert!(text.contains("mine/yacht.csv.gz"), "{text}");
     // A compressed table is as good as any to a regression.
-    let sample = "sample linear-regression --data mine/yacht.csv.gz --steps 3 -q";
+    let sample = "sample -m svgd linear-regression --data mine/yacht.csv.gz --steps 3 -q";
     succeed(home.path(), &sample.split(' ').collect::<Vec<_>>());
 }
 

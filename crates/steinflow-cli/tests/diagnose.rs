@@ -27,7 +27,7 @@ fn a_run_ends_with_its_verdict_and_diagnose_says_the_same() {
     }
     assert_eq!(desk.read("good/diagnosis.json"), at_the_end);
     // What diagnose writes is the run's own: another run may replace it.
-    desk.succeed("sample standard-normal --dim 2 --steps 5 -q --out good --force");
+    desk.succeed("sample -m svgd standard-normal --dim 2 --steps 5 -q --out good --force");
 }
 
 #[test]
@@ -103,8 +103,8 @@ fn a_network_is_judged_too() {
 #[test]
 fn wrong_requests_are_refused() {
     let desk = Desk::new();
-    desk.succeed("sample banana --steps 20 -q --out run");
-    desk.succeed("sample gaussian --dim 3 --steps 20 -q --out other");
+    desk.succeed("sample -m svgd banana --steps 20 -q --out run");
+    desk.succeed("sample -m svgd gaussian --dim 3 --steps 20 -q --out other");
     desk.write("points.csv", "x,z\n1,2\n");
     desk.fail("diagnose", 2, &["RUN"]);
     desk.fail("diagnose nowhere", 2, &["nowhere", "does not exist"]);

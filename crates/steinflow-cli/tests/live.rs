@@ -147,7 +147,7 @@ fn a_port_in_use_is_told_before_the_run_starts() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     desk.fail(
-        &format!("sample banana --steps 5 --out run --live {port}"),
+        &format!("sample -m svgd banana --steps 5 --out run --live {port}"),
         2,
         &[&format!("port {port}"), "--live PORT"],
     );

@@ -213,7 +213,7 @@ fn wrong_training_data() {
 fn wrong_predictions() {
     let desk = Desk::new();
     desk.succeed("sample bnn --steps 2 -n 5 --hidden 3 -q --out run");
-    desk.succeed("sample banana --steps 2 -n 5 -q --out toy");
+    desk.succeed("sample -m svgd banana --steps 2 -n 5 -q --out toy");
     let rows = penguins(0..4);
     let change = |from: &str, to: &str| rows.replacen(from, to, 1);
     desk.write("good.csv", &rows);

@@ -89,7 +89,7 @@ fn figures(dom: &str) -> usize {
 #[test]
 fn a_page_about_one_run() {
     let desk = Desk::new();
-    desk.succeed("sample --steps 60 -q --out run");
+    desk.succeed("sample -m sgrhmc-stein --steps 60 -q --out run");
     assert_eq!(desk.succeed("report run").trim(), "run/report.html");
     let page = desk.read("run/report.html");
     assert_self_contained(&page);
@@ -122,7 +122,7 @@ fn a_page_about_one_run() {
     // The page belongs to the run.
     desk.fail("report run", 2, &["run/report.html", "exists", "--force"]);
     desk.succeed("report run --force");
-    desk.succeed("sample --steps 5 -q --out run --force");
+    desk.succeed("sample -m sgrhmc-stein --steps 5 -q --out run --force");
     assert!(!desk.path("run/report.html").exists());
 }
 
@@ -181,7 +181,7 @@ fn a_page_about_a_network() {
 #[test]
 fn runs_are_compared() {
     let desk = Desk::new();
-    let run = "sample gaussian --dim 8 --steps 40 --step-size 0.05 -q -n 3000";
+    let run = "sample -m svgd gaussian --dim 8 --steps 40 --step-size 0.05 -q -n 3000";
     desk.succeed(&format!("{run} --method ld --out runs/ld --collect-from 0 --collect-every 10"));
     desk.succeed(&format!("{run} --method svgd --out runs/svgd"));
     diagnose(&desk.path("runs/svgd"));
@@ -211,7 +211,7 @@ fn what_is_no_run_is_told_so() {
     desk.fail("report nowhere", 2, &["nowhere", "does not exist"]);
     desk.fail("report file", 2, &["is a file"]);
     desk.fail("report folder", 2, &[".steinflow-run"]);
-    desk.succeed("sample banana --steps 5 -q --out run");
+    desk.succeed("sample -m svgd banana --steps 5 -q --out run");
     desk.fail("report run --out missing/page.html", 2, &["folder does not exist"]);
     desk.write("run/diagnosis.json", "{\"verdict\": 3}");
     desk.fail("report run", 1, &["diagnosis.json", "cannot be used"]);

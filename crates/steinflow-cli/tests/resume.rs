@@ -234,7 +234,7 @@ fn a_run_has_one_writer_and_is_not_begun_over_by_mistake() {
     let desk = Desk::new();
     let mut child = start(&desk, ENDLESS);
     wait_for(|| checkpoints(&desk, "cut").len() == 2);
-    for second in ["resume cut -q", "sample banana -q --out cut --force --steps 5"] {
+    for second in ["resume cut -q", "sample -m svgd banana -q --out cut --force --steps 5"] {
         let output = desk.run(second);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{error}");
@@ -243,8 +243,8 @@ fn a_run_has_one_writer_and_is_not_begun_over_by_mistake() {
     assert!(child.try_wait().unwrap().is_none(), "the first goes on");
     child.kill().unwrap();
     child.wait().unwrap();
-    desk.fail("sample banana -q --out cut --steps 5", 2, &["steinflow resume cut", "--force"]);
-    desk.succeed("sample banana -q --out cut --steps 5 --force");
+    desk.fail("sample -m svgd banana -q --out cut --steps 5", 2, &["steinflow resume cut", "--force"]);
+    desk.succeed("sample -m svgd banana -q --out cut --steps 5 --force");
     assert_eq!(desk.listing(), ["cut"]);
 }
 
@@ -336,7 +336,7 @@ fn a_link_of_that_name_is_left_alone() {
     fs::create_dir(desk.path("theirs")).unwrap();
     desk.write("theirs/config.toml", "mine");
     std::os::unix::fs::symlink("theirs", desk.path("a.unfinished")).unwrap();
-    desk.fail("sample banana --steps 5 -q --out a --force", 2, &["symbolic link"]);
+    desk.fail("sample -m svgd banana --steps 5 -q --out a --force", 2, &["symbolic link"]);
     assert_eq!(desk.read("theirs/config.toml"), "mine");
     assert_eq!(fs::read_dir(desk.path("theirs")).unwrap().count(), 1);
 }
@@ -361,7 +361,7 @@ fn requests_that_cannot_be_met_are_told_so() {
     desk.fail("resume nowhere", 2, &["nowhere", "nothing is there"]);
     desk.write("file", "");
     desk.fail("resume file", 2, &["had not begun"]);
-    desk.succeed("sample banana -q --steps 5 --checkpoint-every never --out never");
+    desk.succeed("sample -m svgd banana -q --steps 5 --checkpoint-every never --out never");
     assert!(!desk.path("never/checkpoint").exists());
     desk.fail("resume never --steps 9", 2, &["missing or damaged"]);
     desk.fail("sample --checkpoint-every sometimes", 2, &["30s"]);
@@ -374,7 +374,7 @@ fn a_run_that_does_not_fit_into_memory_is_refused_with_the_number() {
     let desk = Desk::new();
     // 2.5e8 steps of 1000 particles.
     let run =
-        "sample gaussian --dim 20 -n 1000 --steps 250000000 --step-size 0.1 --collect-from 0 -q";
+        "sample -m svgd gaussian --dim 20 -n 1000 --steps 250000000 --step-size 0.1 --collect-from 0 -q";
     desk.fail(run, 2, &["GiB", "are free", "fewer"]);
 }
 
@@ -414,7 +414,7 @@ fn a_table_that_is_too_wide_is_refused_with_the_number() {
     let names: Vec<String> = (0..columns).map(|j| format!("c{j}")).collect();
     desk.write("wide.csv", names.join(",") + "\n" + &line("1") + &line("2") + &line("4"));
     // 90,000² numbers of 8 bytes, four times, are more than any machine of a test has.
-    let run = "sample linear-regression --data wide.csv --steps 2 -q --out run";
+    let run = "sample -m svgd linear-regression --data wide.csv --steps 2 -q --out run";
     desk.fail(run, 2, &["90000", "GiB", "are free", "fewer"]);
 }
 

@@ -235,7 +235,7 @@ fn product_space_samplers_of_a_thermostat_keep_the_target() {
         let mut samples = Samples::new(0, 1);
         Sampler::new(standard(2), sgnht, field)
             .start_at(random_states(8, 2, 40 + seed))
-            .phase(SymmetricSplitting, 4000, StepSize::Constant(0.05))
+            .phase(SymmetricSplitting, 8000, StepSize::Constant(0.01))
             .observe(samples.observer())
             .seed(seed)
             .run()

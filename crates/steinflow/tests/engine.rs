@@ -46,33 +46,33 @@ fn compare<T: Real>(tolerance: f64) {
             let points = random_states(n, d, 1);
             let points = Matrix::from_fn(n, d, |i, j| points.row(i)[j] * scale);
             let values = random_states(n, 5, 2);
-            let (found, _) = kernel_sums(&KernelSums {
-                radial: Radial::SquaredExponential,
-                factors: &[Factor::new(points.cast::<T>().as_ref(), T::one())],
-                values: values.cast::<T>().as_ref(),
-                slopes: &[],
-            });
-            close(
-                &found,
-                &naive(Radial::SquaredExponential, std::slice::from_ref(&points), &values, None),
-                tolerance,
-            );
+            for radial in Radial::ALL {
+                let (found, _) = kernel_sums(&KernelSums {
+                    radial,
+                    factors: &[Factor::new(points.cast::<T>().as_ref(), T::one())],
+                    values: values.cast::<T>().as_ref(),
+                    slopes: &[],
+                });
+                let expected = naive(radial, std::slice::from_ref(&points), &values, None);
+                close(&found, &expected, tolerance);
+            }
 
             let groups = [points.clone(), random_states(n, 2, 3)];
             let slopes = [random_states(n, 4, 4), random_states(n, 3, 5)];
-            let radial = Radial::InverseMultiquadric;
             let cast = groups.clone().map(|g| g.cast::<T>());
             let single = slopes.clone().map(|s| s.cast::<T>());
             let factors = cast.each_ref().map(|g| Factor::new(g.as_ref(), T::one()));
-            let (found, found_slopes) = kernel_sums(&KernelSums {
-                radial,
-                factors: &factors,
-                values: values.cast::<T>().as_ref(),
-                slopes: &single.each_ref().map(Matrix::as_ref),
-            });
-            close(&found, &naive(radial, &groups, &values, None), tolerance);
-            for (g, found) in found_slopes.iter().enumerate() {
-                close(found, &naive(radial, &groups, &slopes[g], Some(g)), tolerance);
+            for radial in Radial::ALL {
+                let (found, found_slopes) = kernel_sums(&KernelSums {
+                    radial,
+                    factors: &factors,
+                    values: values.cast::<T>().as_ref(),
+                    slopes: &single.each_ref().map(Matrix::as_ref),
+                });
+                close(&found, &naive(radial, &groups, &values, None), tolerance);
+                for (g, found) in found_slopes.iter().enumerate() {
+                    close(found, &naive(radial, &groups, &slopes[g], Some(g)), tolerance);
+                }
             }
         }
     }

@@ -334,29 +334,29 @@ fn many_coordinates_equal_the_dense_double_loop_on_any_number_of_threads() {
     let precision = Matrix::from_fn(dim, dim, |i, j| f64::from(u8::from(i == j)));
     let target = gaussian(vec![0.1; dim], precision);
     let theta = random_states(count, dim, 9);
-    for (name, dynamics) in common::catalogue() {
-        for radial in Radial::ALL {
-            let h = 2.0 * dim as f64;
-            let bandwidth = Bandwidth::fixed(h);
-            let kernel = Kernel { radial, bandwidth, affine: 0.01, ..Kernel::default() };
-            let blocks: Vec<usize> = (0..dynamics.structure(dim).blocks()).collect();
-            let on = |threads: usize| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let field = Stein::new(kernel.clone()).curl(CurlForm::Symmetrised);
-                let mut system = System::new(&target, &dynamics, field, &theta, 4).unwrap();
-                let velocity = pool.install(|| system.velocity(&blocks).unwrap());
-                (system, velocity)
-            };
-            let (mut system, velocity) = on(1);
-            assert_eq!(velocity.as_slice(), on(5).1.as_slice(), "{name} {radial:?}");
-            let structure = system.structure().clone();
-            let at = system.evaluated().unwrap();
-            let seen = vec![Some(h); blocks.len()];
-            let form = Form { symmetrised: true, starred: false };
-            let expected = dense_velocity(&structure, &at, &kernel, &seen, form);
-            let error = common::relative_error(&velocity, &expected);
-            assert!(error < 1e-12, "{name} {radial:?}: {error:e}");
-        }
+    for (place, (name, dynamics)) in common::catalogue().into_iter().enumerate() {
+        // One profile each: it is slow by a double loop.
+        let radial = Radial::ALL[place % 2];
+        let h = 2.0 * dim as f64;
+        let bandwidth = Bandwidth::fixed(h);
+        let kernel = Kernel { radial, bandwidth, affine: 0.01, ..Kernel::default() };
+        let blocks: Vec<usize> = (0..dynamics.structure(dim).blocks()).collect();
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let field = Stein::new(kernel.clone()).curl(CurlForm::Symmetrised);
+            let mut system = System::new(&target, &dynamics, field, &theta, 4).unwrap();
+            let velocity = pool.install(|| system.velocity(&blocks).unwrap());
+            (system, velocity)
+        };
+        let (mut system, velocity) = on(1);
+        assert_eq!(velocity.as_slice(), on(5).1.as_slice(), "{name} {radial:?}");
+        let structure = system.structure().clone();
+        let at = system.evaluated().unwrap();
+        let seen = vec![Some(h); blocks.len()];
+        let form = Form { symmetrised: true, starred: false };
+        let expected = dense_velocity(&structure, &at, &kernel, &seen, form);
+        let error = common::relative_error(&velocity, &expected);
+        assert!(error < 1e-12, "{name} {radial:?}: {error:e}");
     }
 }
 

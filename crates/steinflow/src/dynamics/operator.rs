@@ -228,17 +228,18 @@ impl<T: Real> Operator<T> {
         for (slot, (&row, out)) in moving.iter().zip(out.chunks_exact_mut(dim)).enumerate() {
             let from = from.map(|from| &from[slot * dim..(slot + 1) * dim]);
             let mut base = from.map_or(Base::Own, Base::These);
-            let acts = |entry: &&Entry<T>| entry.is_in(terms) && rates[entry.column] != T::zero();
-            let mut entries = self.rows[row].iter().filter(acts).peekable();
-            if entries.peek().is_none() {
+            let acts = |entry: &Entry<T>| entry.is_in(terms) && rates[entry.column] != T::zero();
+            let Some(last) = self.rows[row].iter().rposition(acts) else {
                 write(base, std::iter::repeat(T::zero()), share, out);
-            }
-            while let Some(entry) = entries.next() {
-                let (x, rate) = (&x[entry.column * dim..][..dim], rates[entry.column]);
-                let share = share.filter(|_| entries.peek().is_none());
-                let u = x.iter().map(|&x| rate * x);
-                entry.write_scaled((coefficients, entry.weight(curl)), u, base, share, out);
-                base = Base::Own;
+                continue;
+            };
+            for (place, entry) in self.rows[row][..=last].iter().enumerate() {
+                if acts(entry) {
+                    let (x, rate) = (&x[entry.column * dim..][..dim], rates[entry.column]);
+                    let (u, share) = (x.iter().map(|&x| rate * x), share.filter(|_| place == last));
+                    entry.write_scaled((coefficients, entry.weight(curl)), u, base, share, out);
+                    base = Base::Own;
+                }
             }
         }
     }

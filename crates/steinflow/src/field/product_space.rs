@@ -250,6 +250,8 @@ impl<T: Real> Field<T> for ProductSpace {
                 for (slot, &block) in moving.iter().enumerate() {
                     let own = Own { block, slot, dim: at.operator.dim(), noise: &noise, dt };
                     match own.scalars(at) {
+                        // Nothing diffuses here.
+                        Some(scalars) if scalars.iter().all(|a| *a == 0.0) => {}
                         Some(scalars) => own.add_scalar(&scalars, &matrix, displacement)?,
                         None => own.add_dense(at, &matrix, displacement)?,
                     }
