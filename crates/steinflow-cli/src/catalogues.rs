@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use steinflow::method::{FieldKind, Method, Parameter};
+use steinflow_config::ADJUSTED;
 use steinflow_models::catalogue;
 
 use crate::error::Result;
@@ -34,10 +35,11 @@ pub fn methods(as_json: bool) -> Result<ExitCode> {
     }
     writeln!(
         out,
-        "\nThe default: an ensemble that learns its coordinates from itself\n  Hamiltonian moves with an \
-         accept step, bends, jumps between modes, a stop rule\n\n  {:<22} [effective, gradients]",
-        steinflow_config::AUTO
+        "\nThe default, and others with an accept step: an ensemble learns its coordinates\n"
     )?;
+    for (name, _, what) in ADJUSTED {
+        writeln!(out, "  {name:<22} {what}  [effective, gradients]")?;
+    }
     let mut heading = None;
     for method in Method::all() {
         if heading != Some(method.field) {
@@ -67,6 +69,8 @@ pub fn models(as_json: bool) -> Result<ExitCode> {
                     "formula": model.formula,
                     "reference": model.reference,
                     "options": model.options,
+                    "needs_data": model.takes("data"),
+                    "takes_dim": model.takes("dim"),
                 })
             })
             .collect();

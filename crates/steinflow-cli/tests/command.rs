@@ -29,27 +29,27 @@ fn without_arguments_it_shows_the_papers_toy() {
     let desk = Desk::new();
     let text = desk.succeed("");
     for word in
-        ["sgrhmc-stein on tri-crescent", "exact mean", "lower", "middle", "upper", "config.toml"]
+        ["auto on tri-crescent", "exact mean", "lower", "middle", "upper", "Trust:", "config.toml"]
     {
         assert!(text.contains(word), "{text}");
     }
-    let folder = desk.path("runs/tri-crescent-sgrhmc-stein-1");
+    let folder = desk.path("runs/tri-crescent-auto-1");
     for file in
         ["config.toml", "particles.parquet", "trace.parquet", "summary.json", "particles.png"]
     {
         assert!(folder.join(file).exists(), "{file}");
     }
-    // Every crescent holds at least a tenth of the particles.
+    // Every crescent holds a third of the mass.
     let summary = json(&std::fs::read_to_string(folder.join("summary.json")).unwrap());
     for part in summary["parts"].as_array().unwrap() {
-        assert!(part["share"].as_f64().unwrap() >= 0.1, "{part}");
+        assert!((part["share"].as_f64().unwrap() - 1.0 / 3.0).abs() < 0.07, "{part}");
     }
     let names: Vec<String> = read_parquet(folder.join("particles.parquet"))
         .unwrap()
         .into_iter()
         .map(|column| column.name)
         .collect();
-    assert_eq!(names, ["x", "y", "r_x", "r_y", "log_density"]);
+    assert_eq!(names, ["x", "y", "log_density"]);
     let names: Vec<String> = read_parquet(folder.join("trace.parquet"))
         .unwrap()
         .into_iter()
@@ -70,7 +70,7 @@ fn without_arguments_it_shows_the_papers_toy() {
     );
     // A second run finds a name of its own.
     desk.succeed("sample -q");
-    assert!(desk.path("runs/tri-crescent-sgrhmc-stein-2").exists());
+    assert!(desk.path("runs/tri-crescent-auto-2").exists());
 }
 
 #[test]
@@ -155,18 +155,20 @@ fn phases_schedules_and_the_papers_parametrisation() {
 #[test]
 fn wrong_requests() {
     let desk = Desk::new();
-    let cases: [(&str, &[&str]); 25] = [
+    let cases: [(&str, &[&str]); 27] = [
         ("sample --method sghmc-stien", &["did you mean `sghmc-stein`?"]),
         ("sample tricrescent", &["did you mean `tri-crescent`?"]),
-        ("sample -n 0", &["number of particles is 0", "2 or more"]),
-        ("sample -n 1", &["number of particles is 1", "2 or more"]),
+        ("sample -n 0 -m svgd", &["number of particles is 0", "2 or more"]),
+        ("sample -n 1", &["particles is 1", "at least 8"]),
+        ("sample --steps 5", &["--steps does not fit the method `auto`", "--effective"]),
+        ("sample -m svgd --effective 5", &["--effective does not fit the method `svgd`"]),
         ("sample gaussian --dim 0", &["0"]),
         ("sample banana --dim 3", &["banana"]),
         ("sample -m sgrhmc-stein --step-size -0.1", &["step size is -0.1", "positive"]),
         ("sample -m sgrhmc-stein --step-size nan", &["step size is NaN", "positive"]),
         ("sample -m sgrhmc-stein --step-size soon", &["step-size is soon", "linear:FROM:TO"]),
         ("sample --method svgd --friction 1", &["--friction does not fit the method `svgd`"]),
-        ("sample --method sgrhmc-stein --alpha 0.1", &["--alpha does not fit", "metric, sigma"]),
+        ("sample --method sgrhmc-stein --alpha 0.1", &["--alpha does not fit", "metric-scale"]),
         ("sample --method sghmc --friction -1", &["friction is -1"]),
         ("sample --method ld --bandwidth 1", &["--bandwidth does not fit", "no kernel"]),
         ("sample -m sgrhmc-stein --bandwidth wide", &["no bandwidth rule `wide`", "median-log"]),
@@ -177,7 +179,10 @@ fn wrong_requests() {
         ("sample -m sgrhmc-stein --integrator leapfrog", &["no integrator `leapfrog`"]),
         ("sample --method svgd --integrator splitting", &["use euler"]),
         ("sample -m sgrhmc-stein --eta 0.1 --step-size 0.1", &["--eta does not fit --step-size"]),
-        ("sample -m sgrhmc-stein --phase euler:0.1x10 --steps 5", &["--steps does not fit --phase"]),
+        (
+            "sample -m sgrhmc-stein --phase euler:0.1x10 --steps 5",
+            &["--steps does not fit --phase"],
+        ),
         ("sample --threads 0", &["cannot start 0 threads"]),
         ("sample -m sgrhmc-stein --batch-size 5", &["no data to take minibatches of"]),
         ("sample -m sgrhmc-stein --non-finite ignore", &["stop, freeze, shrink"]),
@@ -278,14 +283,17 @@ fn a_config_serves_another_method_and_folder() {
         .unwrap()
         .current_dir(desk.path("elsewhere"))
         .args(
-            "sample --config ../first/config.toml --method svgd --steps 5 -q --out second"
+            "sample --config ../first/config.toml --method sghmc-stein --steps 5 -q --out second"
                 .split(' '),
         )
         .output()
         .unwrap();
     assert!(elsewhere.status.success(), "{}", String::from_utf8_lossy(&elsewhere.stderr));
     let config = std::fs::read_to_string(desk.path("elsewhere/second/config.toml")).unwrap();
-    assert!(!config.contains("friction"), "{config}");
+    assert!(config.contains("friction = 2.0") && config.contains("d.csv"), "{config}");
+    // What was written and cannot apply is refused by name, not dropped.
+    let words = ["--friction does not fit the method `svgd`"];
+    desk.fail("sample --config first/config.toml --method svgd -q --out third", 2, &words);
 }
 
 #[test]

@@ -23,7 +23,18 @@ impl Endless {
     fn start(desk: &Desk, model: &str) -> Self {
         let mut child = Command::new(assert_cmd::cargo::cargo_bin("steinflow"))
             .current_dir(desk.0.path())
-            .args(["sample", model, "--steps", "1000000000", "--step-size", "0.001", "-n", "20"])
+            .args([
+                "sample",
+                model,
+                "-m",
+                "svgd",
+                "--steps",
+                "1000000000",
+                "--step-size",
+                "0.001",
+                "-n",
+                "20",
+            ])
             .args(["--trace-every", "100000", "-q", "--out", "run", "--live"])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -130,7 +141,10 @@ fn visitors_who_say_nothing_do_not_hold_up_the_end() {
 #[test]
 fn a_watched_run_has_the_same_bits() {
     let desk = Desk::new();
-    desk.write("settings.toml", "model = 'tri-crescent'\nsteps = 300\nstep-size = '0.01'\n");
+    desk.write(
+        "settings.toml",
+        "model = 'tri-crescent'\nmethod = 'svgd'\nsteps = 300\nstep-size = '0.01'\n",
+    );
     let run = "sample --config settings.toml -q";
     desk.succeed(&format!("{run} --out alone"));
     desk.succeed(&format!("{run} --out watched --live"));

@@ -243,7 +243,11 @@ fn a_run_has_one_writer_and_is_not_begun_over_by_mistake() {
     assert!(child.try_wait().unwrap().is_none(), "the first goes on");
     child.kill().unwrap();
     child.wait().unwrap();
-    desk.fail("sample -m svgd banana -q --out cut --steps 5", 2, &["steinflow resume cut", "--force"]);
+    desk.fail(
+        "sample -m svgd banana -q --out cut --steps 5",
+        2,
+        &["steinflow resume cut", "--force"],
+    );
     desk.succeed("sample -m svgd banana -q --out cut --steps 5 --force");
     assert_eq!(desk.listing(), ["cut"]);
 }
@@ -373,8 +377,7 @@ fn requests_that_cannot_be_met_are_told_so() {
 fn a_run_that_does_not_fit_into_memory_is_refused_with_the_number() {
     let desk = Desk::new();
     // 2.5e8 steps of 1000 particles.
-    let run =
-        "sample -m svgd gaussian --dim 20 -n 1000 --steps 250000000 --step-size 0.1 --collect-from 0 -q";
+    let run = "sample -m svgd gaussian --dim 20 -n 1000 --steps 250000000 --step-size 0.1 --collect-from 0 -q";
     desk.fail(run, 2, &["GiB", "are free", "fewer"]);
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use steinflow::dynamics::{Dynamics, Langevin};
+use steinflow::ensemble::Moves;
 use steinflow::integrator::{self, Integrator, StepSize};
 use steinflow::kernel::Kernel;
 use steinflow::method::{FieldKind, Method, Parameters};
@@ -57,6 +58,10 @@ pub struct Config {
 pub enum Way {
     /// The ensemble that needs no settings.
     Auto {
+        /// What moves are made, and whether funnels are straightened and modes jumped between.
+        moves: Moves,
+        /// Whether it is `auto` itself.
+        with_bends_and_jumps: bool,
         /// Effective draws wanted.
         effective: f64,
         /// Gradients for each particle.

@@ -19,7 +19,7 @@ pub use config::{Config, Way};
 pub use error::{Error, Result, in_python};
 pub use parameters::GivenParameters;
 pub use phase::Phase;
-pub use presets::{AUTO, DEFAULT_MODEL};
+pub use presets::{ADJUSTED, AUTO, DEFAULT_MODEL};
 pub use resolve::{Begin, Facts, OwnDynamics};
 pub use sampler::{Run, Start, window};
 pub use settings::Settings;

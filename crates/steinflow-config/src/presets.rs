@@ -1,5 +1,6 @@
 //! Settings that we trust for a model, where the user has made no choice of their own.
 
+use steinflow::ensemble::Moves;
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Value as ParameterValue};
 use steinflow_models::NETWORK;
 
@@ -10,6 +11,14 @@ pub const DEFAULT_MODEL: &str = "tri-crescent";
 
 /// The method without a choice: an ensemble that needs no settings.
 pub const AUTO: &str = "auto";
+
+/// The methods with an accept step: their names, their moves, and what they are.
+pub const ADJUSTED: [(&str, Moves, &str); 4] = [
+    (AUTO, Moves::Turning, "Hamiltonian moves with bends, and jumps between modes"),
+    ("hmc", Moves::Turning, "Hamiltonian moves alone: C with fresh momenta"),
+    ("mala", Moves::Langevin, "one leapfrog with fresh momenta: A"),
+    ("ghmc", Moves::Persistent, "one leapfrog with momenta that persist: A and C"),
+];
 
 /// The method for minibatches of any other target than a network: without an accept step.
 const WITH_MINIBATCHES: &str = "sghmc";

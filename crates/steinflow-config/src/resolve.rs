@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steinflow::ensemble::Options;
+use steinflow::ensemble::{Moves, Options};
 use steinflow::integrator::{self, StepSize};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Value as ParameterValue};
@@ -13,7 +13,7 @@ use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
 use steinflow_models::{Model, ModelSpec, NETWORK, Start, posteriors, regression};
 
-use crate::presets::{self, AUTO, DEFAULT_MODEL};
+use crate::presets::{self, ADJUSTED, AUTO, DEFAULT_MODEL};
 use crate::{Config, Error, Phase, Result, Settings, Way};
 
 const DEFAULT_STEPS: u64 = 1000;
@@ -124,11 +124,12 @@ impl Config {
         }
         presets::apply(&model, rows, &mut settings);
         let name = settings.method.clone().unwrap_or_default();
-        let is_auto = name == AUTO && facts.own_dynamics.is_none();
-        let moving = if is_auto {
-            resolve_auto(&mut settings, facts)?
-        } else {
-            resolve_flow(&mut settings, facts, &name)?
+        let adjusted = ADJUSTED.iter().find(|(own, ..)| *own == name);
+        let moving = match adjusted {
+            Some((_, moves, _)) if facts.own_dynamics.is_none() => {
+                resolve_adjusted(&mut settings, facts, &name, *moves)?
+            }
+            _ => resolve_flow(&mut settings, facts, &name)?,
         };
         if settings.trace_every == Some(0) {
             let remedy = "record every step with 1, or leave it out";
@@ -176,7 +177,12 @@ struct Moving {
 }
 
 /// The ensemble: it takes few settings, and refuses the others by name.
-fn resolve_auto(settings: &mut Settings, facts: &Facts<'_>) -> Result<Moving> {
+fn resolve_adjusted(
+    settings: &mut Settings,
+    facts: &Facts<'_>,
+    name: &str,
+    moves: Moves,
+) -> Result<Moving> {
     const TAKES: [&str; 10] = [
         "method",
         "particles",
@@ -201,7 +207,7 @@ fn resolve_auto(settings: &mut Settings, facts: &Facts<'_>) -> Result<Moving> {
             "warm_up" => "it warms up by itself; name a --method to warm up for",
             _ => "it finds that by itself; leave it out, or name a --method that takes it",
         };
-        return Err(Error::does_not_fit(setting.name, "the method `auto`", remedy));
+        return Err(Error::does_not_fit(setting.name, format!("the method `{name}`"), remedy));
     }
     let default = Options::default();
     let effective = *settings.effective.get_or_insert(default.effective as u64) as f64;
@@ -212,7 +218,7 @@ fn resolve_auto(settings: &mut Settings, facts: &Facts<'_>) -> Result<Moving> {
     let is_open = settings.start_mean.is_none() && settings.start_sd.is_none();
     let start = if is_open { None } else { resolve_start(settings, facts)? };
     Ok(Moving {
-        way: Way::Auto { effective, gradients },
+        way: Way::Auto { moves, with_bends_and_jumps: name == AUTO, effective, gradients },
         particles,
         start,
         policy: NonFinitePolicy::default(),
@@ -230,7 +236,7 @@ fn resolve_flow(settings: &mut Settings, facts: &Facts<'_>, name: &str) -> Resul
     };
     for option in ["effective", "gradients"] {
         if settings.get(option).is_some() {
-            let remedy = "only `auto` has it; give --steps, or --method auto";
+            let remedy = "only methods with an accept step have it; give --steps, or --method auto";
             return Err(Error::does_not_fit(option, of_method(&method), remedy));
         }
     }

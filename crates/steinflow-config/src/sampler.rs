@@ -174,23 +174,20 @@ impl Config {
     }
 
     fn auto<'a, T: Real>(&self, target: impl LogDensity<T> + 'a, start: Start<T>) -> Auto<'a, T> {
-        let default = Options::default();
-        let (effective, gradients) = match self.way {
-            Way::Auto { effective, gradients } => (effective, gradients),
-            Way::Flow { .. } => (default.effective, default.gradients),
-        };
-        let options = Options {
+        let mut options = Options {
             particles: Some(self.particles),
             seed: self.seed,
-            effective,
-            gradients,
             start: match start {
                 Start::Open => None,
                 Start::At(theta) => Some(theta.cast()),
                 Start::Normal(start) => Some(start.draw(self.particles, self.seed)),
             },
-            ..default
+            ..Options::default()
         };
+        if let Way::Auto { moves, with_bends_and_jumps, effective, gradients } = self.way {
+            (options.moves, options.effective, options.gradients) = (moves, effective, gradients);
+            (options.bends, options.jumps) = (with_bends_and_jumps, with_bends_and_jumps);
+        }
         let auto = Auto::new(target).options(options);
         match self.budget {
             Some(budget) => auto.budget(budget),

@@ -21,10 +21,10 @@ steinflow::settings! {
             /// Number of particles, or of chains [default: for auto 64 up to 10 dimensions and 100 above;
             /// 20 for bnn by sgnht-stein; 100 elsewhere].
             particles: usize as "N",
-            /// Effective draws that auto goes on for, of every coordinate and its square
+            /// Effective draws that auto, hmc, mala and ghmc go on for, of every coordinate and its square
             /// [default: 2000].
             effective: u64 as "DRAWS",
-            /// Gradients that auto may use for each particle, warm-up included [default: 3000].
+            /// Gradients that they may use for each particle, warm-up included [default: 3000].
             gradients: u64 as "COUNT",
             /// Let an ensemble find where the mass is before the first step of another method, and
             /// move in the coordinates that it has learnt; step sizes are then in units of the posterior

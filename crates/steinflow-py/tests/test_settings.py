@@ -35,7 +35,7 @@ def check_that_both_agree(folder, model, options, settings):
 @pytest.mark.parametrize("method", [method.name for method in steinflow.methods()])
 def test_every_method_is_the_same_from_the_shell_and_from_python(tmp_path, method):
     settings = {"method": method, "seed": 3}
-    if method == "auto":
+    if method in ("auto", "hmc", "mala", "ghmc"):
         settings |= {"effective": 100}
     else:
         settings |= {"steps": 4, "particles": 12}
