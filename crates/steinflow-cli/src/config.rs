@@ -262,6 +262,7 @@ impl Config {
             adapt: own.adapt.unwrap_or(default.adapt),
             cells: own.cells,
             smoothing: own.smoothing,
+            ..default
         }
     }
 
