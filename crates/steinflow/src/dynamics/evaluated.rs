@@ -143,7 +143,13 @@ impl<T: Real> Evaluated<'_, T> {
             for entry in self.operator.entries_of(row) {
                 let (rate, x) = (from.rate(entry), &from.points.row(i)[entry.column() * dim..]);
                 let u = x[..dim].iter().map(|&x| -(rate * x));
-                entry.write((self.coefficients.row(i), entry.weight(curl)), u, Base::Own, out);
+                entry.write(
+                    (self.coefficients.row(i), entry.weight(curl)),
+                    u,
+                    Base::Own,
+                    None,
+                    out,
+                );
             }
         }
     }
@@ -178,16 +184,16 @@ impl<T: Real> Evaluated<'_, T> {
                     (Some(law), _) => {
                         let (mean, precision) = (T::of(law.mean), T::of(1.0 / law.variance));
                         let u = z.iter().zip(x).map(|(&z, &x)| (mean - z) * precision - rate * x);
-                        entry.write(by, u, base, out);
+                        entry.write(by, u, base, None, out);
                     }
                     (None, Some(scale)) => {
                         let scores = self.score.row(i).iter().zip(scale);
                         let u = scores.zip(x).map(|((&g, &s), &x)| g * s - rate * x);
-                        entry.write(by, u, base, out);
+                        entry.write(by, u, base, None, out);
                     }
                     (None, None) => {
                         let u = self.score.row(i).iter().zip(x).map(|(&g, &x)| g - rate * x);
-                        entry.write(by, u, base, out);
+                        entry.write(by, u, base, None, out);
                     }
                 }
                 base = Base::Own;

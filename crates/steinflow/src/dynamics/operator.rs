@@ -161,6 +161,7 @@ impl<T: Real> Operator<T> {
                                 (coefficients, T::one()),
                                 unit.iter().copied(),
                                 Base::Own,
+                                None,
                                 &mut image,
                             );
                         }
@@ -176,6 +177,7 @@ impl<T: Real> Operator<T> {
                             (coefficients, T::one()),
                             unit.iter().copied(),
                             Base::Own,
+                            None,
                             &mut image,
                         );
                     }
@@ -204,7 +206,7 @@ impl<T: Real> Operator<T> {
         for (&row, out) in moving.iter().zip(out.chunks_exact_mut(dim)) {
             for entry in self.entries_of(row).iter().filter(|entry| entry.is_in(terms)) {
                 let u = &input[entry.column * dim..(entry.column + 1) * dim];
-                entry.write_scaled((coefficients, scale), u.iter().copied(), Base::Own, None, out);
+                entry.write((coefficients, scale), u.iter().copied(), Base::Own, None, out);
             }
         }
     }
@@ -237,7 +239,7 @@ impl<T: Real> Operator<T> {
                 if acts(entry) {
                     let (x, rate) = (&x[entry.column * dim..][..dim], rates[entry.column]);
                     let (u, share) = (x.iter().map(|&x| rate * x), share.filter(|_| place == last));
-                    entry.write_scaled((coefficients, entry.weight(curl)), u, base, share, out);
+                    entry.write((coefficients, entry.weight(curl)), u, base, share, out);
                     base = Base::Own;
                 }
             }
@@ -439,19 +441,8 @@ impl<T: Real> Entry<T> {
         !matches!(self.values, Values::Scalar(_) | Values::Diagonal(_) | Values::Full(_))
     }
 
-    /// Writes base + scale · B(c) u.
-    pub(crate) fn write(
-        &self,
-        by: (&[T], T),
-        u: impl Iterator<Item = T>,
-        base: Base<'_, T>,
-        out: &mut [T],
-    ) {
-        self.write_scaled(by, u, base, None, out);
-    }
-
     /// Writes share · (base + scale · B(c) u), without a share for 1.
-    fn write_scaled(
+    pub(crate) fn write(
         &self,
         (coefficients, scale): (&[T], T),
         u: impl Iterator<Item = T>,
