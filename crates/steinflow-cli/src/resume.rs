@@ -57,9 +57,10 @@ pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
         return Err(nothing(&run, &found));
     }
     if !arguments.output.quiet {
-        match config.flow() {
-            Some(_) => tell!("going on from step {} of {total}", file.step()),
-            None => tell!("going on from move {}", file.step()),
+        if config.flow().is_some() {
+            tell!("going on from step {} of {total}", file.step());
+        } else {
+            tell!("going on from move {}", file.step());
         }
     }
     let (start, output) = (Start::From(file), &arguments.output);

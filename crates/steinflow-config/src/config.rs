@@ -53,6 +53,9 @@ pub struct Config {
     pub phases: Vec<Phase>,
 }
 
+/// Integrator, steps, schedule.
+type Motion<T> = (Box<dyn Integrator<T>>, u64, StepSize);
+
 /// How particles move.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Way {
@@ -189,9 +192,7 @@ impl Config {
     }
 
     /// The integrators and schedules of the phases.
-    pub(crate) fn motions<T: Real>(
-        &self,
-    ) -> steinflow::Result<Vec<(Box<dyn Integrator<T>>, u64, StepSize)>> {
+    pub(crate) fn motions<T: Real>(&self) -> steinflow::Result<Vec<Motion<T>>> {
         let motion = |phase: &Phase| {
             let integrator = integrator::named(&phase.integrator)?;
             Ok((integrator, phase.steps, StepSize::parse(&phase.step_size)?))

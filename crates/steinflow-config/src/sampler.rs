@@ -87,9 +87,10 @@ impl Config {
     pub fn sampler<'a, T: Real>(&self, model: &'a dyn Model<T>) -> Result<Run<'a, T>> {
         let start = self.start(model);
         // A grid is laid over the model in double precision.
-        let wide = match self.needs_region() {
-            true => Some(steinflow_models::build::<f64>(self.spec())?),
-            false => None,
+        let wide = if self.needs_region() {
+            Some(steinflow_models::build::<f64>(self.spec())?)
+        } else {
+            None
         };
         let limits = wide.as_ref().and_then(|wide| window(&**wide));
         let region = match (&wide, &limits) {

@@ -161,10 +161,14 @@ impl Settings {
         let has = |names: &[&str]| names.iter().any(|name| self.get(name).is_some());
         for (one, others) in RIVALS {
             if has(one) {
-                others.iter().for_each(|name| other.clear(name));
+                for name in others {
+                    other.clear(name);
+                }
             }
             if has(others) {
-                one.iter().for_each(|name| other.clear(name));
+                for name in one {
+                    other.clear(name);
+                }
             }
         }
         for (setting, value) in other.given() {

@@ -1,6 +1,6 @@
 //! Settings as TOML.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -97,15 +97,15 @@ impl Settings {
             self.given().into_iter().partition(|(setting, _)| setting.kind == Kind::Phases);
         let mut text = String::new();
         for (setting, value) in lines {
-            text += &format!("{} = {value}\n", setting.flag());
+            let _ = writeln!(text, "{} = {value}", setting.flag());
         }
         for (setting, value) in phases {
             let Value::List(tables) = value else { continue };
             for table in tables {
                 let Value::Table(entries) = table else { continue };
-                text += &format!("\n[[{}]]\n", setting.flag());
+                let _ = writeln!(text, "\n[[{}]]", setting.flag());
                 for (name, value) in entries {
-                    text += &format!("{name} = {value}\n");
+                    let _ = writeln!(text, "{name} = {value}");
                 }
             }
         }

@@ -38,7 +38,7 @@ impl BuiltIn {
     #[pyo3(signature = (name, **options))]
     fn new(name: String, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut spec = ModelSpec::named(&name);
-        for (option, value) in options.into_iter().flat_map(|options| options.iter()) {
+        for (option, value) in options.into_iter().flat_map(PyDictMethods::iter) {
             let option: String = option.extract()?;
             if value.is_none() {
                 continue;

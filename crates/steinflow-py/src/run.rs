@@ -80,18 +80,18 @@ impl<'py> Request<'py, '_> {
         interrupt: Option<Arc<std::sync::atomic::AtomicBool>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let (py, config) = (self.py, &self.config.complete);
-        let start = match self.init {
-            Some(init) => Start::At(matrix(&same_precision::<T>(init, "init")?)),
-            None => {
-                require_room(config.particles, self.target.dim())?;
-                self.target.start::<T>(config)?
-            }
+        let start = if let Some(init) = self.init {
+            Start::At(matrix(&same_precision::<T>(init, "init")?))
+        } else {
+            require_room(config.particles, self.target.dim())?;
+            self.target.start::<T>(config)?
         };
         let target = self.target.density_of::<T>(config)?;
         let target = &*target;
-        let wide = match config.needs_region() {
-            true => Some(self.target.wide_density(config.is_f32)?),
-            false => None,
+        let wide = if config.needs_region() {
+            Some(self.target.wide_density(config.is_f32)?)
+        } else {
+            None
         };
         let region = match (&wide, &self.config.window) {
             (Some(target), Some(window)) => Some(Region { target: &**target, window }),

@@ -428,7 +428,7 @@ impl<'a, T: Real> Sampler<'a, T> {
                 };
                 let stop = warm_up::Stop { budget: self.budget, interrupt: self.interrupt.clone() };
                 let target = T::widen(Box::new(&*self.target));
-                let found = warm_up::run(&*target, options, &mut self.observers, &stop, begun)?;
+                let found = warm_up::run(&*target, &options, &mut self.observers, &stop, begun)?;
                 theta = found.white();
                 Some(found)
             }

@@ -67,7 +67,7 @@ impl Warmth {
 /// Runs an ensemble until it is warm. Observers see it, at step 0.
 pub(super) fn run<T: Real>(
     target: &dyn LogDensity<f64>,
-    options: Options,
+    options: &Options,
     observers: &mut [Box<dyn Observer<T> + '_>],
     stop: &Stop,
     begun: Instant,
@@ -79,7 +79,7 @@ pub(super) fn run<T: Real>(
             at,
             0,
             begun.elapsed(),
-            &options,
+            options,
             observers,
         ) {
             Ok(ControlFlow::Continue(())) if !stop.is_due(begun) => ControlFlow::Continue(()),
