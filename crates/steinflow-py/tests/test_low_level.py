@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import steinflow
 
-sample = functools.partial(
-    steinflow.sample, method="sghmc-stein", warm_up=False, progress=False
-)
+sample = functools.partial(steinflow.sample, method="sghmc-stein", warm_up=False, progress=False)
 
 
 def naive_svgd(x, score, h):

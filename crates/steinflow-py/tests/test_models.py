@@ -7,9 +7,7 @@ import pytest
 import stan_toolchain
 import steinflow
 
-sample = functools.partial(
-    steinflow.sample, method="sghmc-stein", warm_up=False, progress=False
-)
+sample = functools.partial(steinflow.sample, method="sghmc-stein", warm_up=False, progress=False)
 DATA = np.random.default_rng(3).normal(5.0, 2.0, 200)
 
 

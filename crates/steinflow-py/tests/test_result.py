@@ -7,9 +7,7 @@ import pytest
 import steinflow
 from conftest import standard_normal
 
-sample = functools.partial(
-    steinflow.sample, method="sghmc-stein", warm_up=False, progress=False
-)
+sample = functools.partial(steinflow.sample, method="sghmc-stein", warm_up=False, progress=False)
 
 
 @pytest.mark.parametrize("method", ["svgd", "sghmc", "svgd-product", "sgnht-stein"])

@@ -13,9 +13,7 @@ import pytest
 import steinflow
 from conftest import standard_normal
 
-sample = functools.partial(
-    steinflow.sample, method="sghmc-stein", warm_up=False, progress=False
-)
+sample = functools.partial(steinflow.sample, method="sghmc-stein", warm_up=False, progress=False)
 
 
 def test_particles_of_a_normal_have_its_moments():
@@ -71,7 +69,9 @@ def test_python_and_rust_evaluate_the_same_density_to_the_same_particles():
     assert rust.diagnostics["step_size"] == python.diagnostics["step_size"]
 
 
-@pytest.mark.parametrize("method", [m.name for m in steinflow.methods() if "effective" not in m.parameters])
+@pytest.mark.parametrize(
+    "method", [m.name for m in steinflow.methods() if "effective" not in m.parameters]
+)
 def test_every_method_runs(method):
     result = sample("standard-normal", method=method, particles=20, steps=5)
     assert result.steps == 5 and np.isfinite(result.state).all()

@@ -22,7 +22,16 @@ def flags(settings):
 
 
 def check_that_both_agree(folder, model, options, settings):
-    words = [COMMAND, "sample", model, *flags(options), *flags(settings), "--out", folder, "--quiet"]
+    words = [
+        COMMAND,
+        "sample",
+        model,
+        *flags(options),
+        *flags(settings),
+        "--out",
+        folder,
+        "--quiet",
+    ]
     subprocess.run(words, check=True, capture_output=True)
     target = steinflow.model(model, **options)
     result = steinflow.sample(target, progress=False, **settings)

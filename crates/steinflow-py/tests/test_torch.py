@@ -7,9 +7,7 @@ import pytest
 import steinflow
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
-sample = functools.partial(
-    steinflow.sample, method="sghmc-stein", warm_up=False, progress=False
-)
+sample = functools.partial(steinflow.sample, method="sghmc-stein", warm_up=False, progress=False)
 
 
 def banana(p):

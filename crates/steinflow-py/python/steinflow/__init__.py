@@ -1,13 +1,14 @@
 """Samples from a density known up to a constant, with deterministic interacting particles.
 
 >>> import steinflow
->>> result = steinflow.sample("banana", method="svgd", steps=200, progress=False)
->>> result.particles.shape
-(100, 2)
+>>> result = steinflow.sample("banana", progress=False)
+>>> result.report["done"], result.draws.shape[0]
+(True, 64)
 
 `sample` takes a JAX, PyTorch or NumPy log density, a NumPyro or PyMC model, a Stan model or the name
-of a model that ships. `methods()` and `models()` list what has a name. `Result.diagnose`, `ksd_test` and `distances` say whether to believe particles. `velocity`,
-`kernel_sums`, `ksd` and `Dynamics` are the pieces, for a loop of your own.
+of a model that ships. `methods()` and `models()` list what has a name. `Result.diagnose`, `ksd_test` and
+`distances` say whether to believe particles. `velocity`, `kernel_sums`, `ksd` and `Dynamics` are the
+pieces, for a loop of your own.
 """
 
 from steinflow._catalogue import MethodInfo, ModelInfo, methods, model, models

@@ -327,9 +327,7 @@ def _with_flat_init(target: Target, init: Any) -> tuple[Target, np.ndarray | Non
     return target, start
 
 
-def _checked_start(
-    start: np.ndarray, target: Target, config: _steinflow.Config
-) -> np.ndarray:
+def _checked_start(start: np.ndarray, target: Target, config: _steinflow.Config) -> np.ndarray:
     start = np.ascontiguousarray(start, target.dtype)
     if start.shape[1] != target.dim:
         raise ValueError(

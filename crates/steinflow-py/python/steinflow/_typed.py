@@ -1,0 +1,69 @@
+"""What `sample` and `model` take by keyword: written by `python -m steinflow._settings`."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TypedDict
+
+
+class RunSettings(TypedDict, total=False):
+    friction: float | None
+    sigma: float | None
+    mu: float | None
+    gamma: float | None
+    sigma_u: float | None
+    metric_scale: float | None
+    metric_offset: float | None
+    metric_sign: str | float | Sequence[float] | None
+    regulariser: float | None
+    solve_memory: int | None
+    noise_strength: float | None
+    adapt: int | None
+    cells: int | None
+    smoothing: float | None
+    method: str | float | Sequence[float] | None
+    particles: int | None
+    effective: int | None
+    gradients: int | None
+    warm_up: bool | None
+    kernel: str | float | Sequence[float] | None
+    kernel_on: str | float | Sequence[float] | None
+    bandwidth: str | float | Sequence[float] | None
+    steps: int | None
+    step_size: str | float | Sequence[float] | None
+    eta: float | None
+    alpha: float | None
+    integrator: str | float | Sequence[float] | None
+    phases: Sequence[tuple[str | None, int, float | str | None]] | None
+    precondition: str | float | Sequence[float] | None
+    precondition_hold: int | None
+    resample_every: int | None
+    collect_from: int | None
+    collect_every: int | None
+    batch_size: int | None
+    seed: int | None
+    precision: str | float | Sequence[float] | None
+    start_mean: float | Sequence[float] | None
+    start_sd: float | None
+    non_finite: str | float | Sequence[float] | None
+    budget: float | None
+    tolerance: float | None
+    trace_every: int | None
+
+
+class ModelOptions(TypedDict, total=False):
+    dim: int | None
+    condition: float | None
+    data: str | PathLike[str] | None
+    data_dir: str | PathLike[str] | None
+    target: str | float | Sequence[float] | None
+    prior_sd: float | None
+    noise_sd: float | None
+    hidden: Sequence[int] | None
+    activation: str | float | Sequence[float] | None
+    noise_precision: float | None
+    noise_rate: float | None
+    weight_precision: float | None
+    test_fraction: float | None
+    split_seed: int | None
+    split: int | None
+    split_file: str | PathLike[str] | None
