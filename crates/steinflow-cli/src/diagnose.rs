@@ -69,6 +69,7 @@ pub fn command(arguments: &DiagnoseArguments) -> Result<ExitCode> {
             course,
             draws,
             run.stop_rule.as_ref(),
+            run.warm_moments.as_ref(),
         )?;
         let mut bytes = Vec::new();
         write_json(&verdict, &mut bytes)?;

@@ -18,7 +18,7 @@ fn argument(setting: &Setting) -> Arg {
         .help(setting.help)
         .value_parser(ValueParser::from(move |text: &str| kind.parse(text)))
         .action(if kind == Kind::Phases { ArgAction::Append } else { ArgAction::Set });
-    if matches!(kind, Kind::Number | Kind::Numbers | Kind::Count) {
+    if !matches!(kind, Kind::Path | Kind::Switch | Kind::Phases) {
         argument = argument.allow_negative_numbers(true).allow_hyphen_values(kind == Kind::Numbers);
     }
     if kind == Kind::Switch {

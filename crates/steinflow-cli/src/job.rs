@@ -189,7 +189,15 @@ impl Job<'_> {
         let (course, samples) = (record.trace.rows().into(), record.samples.as_ref());
         let rule = outcome.report.as_ref().map(StopRule::from);
         let rule = rule.as_ref();
-        match verdict::judge(&self.config, model, particles, &course, samples, rule) {
+        match verdict::judge(
+            &self.config,
+            model,
+            particles,
+            &course,
+            samples,
+            rule,
+            outcome.warm_moments.as_ref(),
+        ) {
             Ok(diagnosis) => Some(diagnosis),
             Err(error) => {
                 tell!("warning: there is no verdict: {error}");

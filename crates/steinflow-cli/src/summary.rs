@@ -6,7 +6,7 @@ use std::path::Path;
 use comfy_table::{CellAlignment, Table, presets};
 use steinflow::Real;
 use steinflow::run::{Outcome, Samples};
-use steinflow_io::record::{self, Diagnosis, Ensemble, Moment, Part, Summary};
+use steinflow_io::record::{self, Diagnosis, Ensemble, Moment, Part, Summary, WarmUp};
 use steinflow_models::Model;
 
 use crate::diagnose::verdict;
@@ -79,6 +79,11 @@ pub fn summarise<T: Real>(
             bends: report.bends.clone(),
             warm_up: report.warm_up,
             evaluations: report.evaluations,
+        }),
+        warm_up: outcome.warm_moments.as_ref().map(|draws| WarmUp {
+            draws: draws.draws,
+            mean: draws.mean.clone(),
+            sd: draws.sd.clone(),
         }),
         network: report.map(|report| report.summary.clone()),
         parts: parts.unwrap_or_default(),

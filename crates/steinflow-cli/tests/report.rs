@@ -181,7 +181,7 @@ fn a_page_about_a_network() {
 #[test]
 fn runs_are_compared() {
     let desk = Desk::new();
-    let run = "sample -m svgd gaussian --dim 8 --steps 40 --step-size 0.05 -q -n 3000";
+    let run = "sample gaussian --dim 8 --steps 40 --step-size 0.05 -q -n 3000";
     desk.succeed(&format!("{run} --method ld --out runs/ld --collect-from 0 --collect-every 10"));
     desk.succeed(&format!("{run} --method svgd --out runs/svgd"));
     diagnose(&desk.path("runs/svgd"));

@@ -50,6 +50,8 @@ impl GivenParameters {
     pub fn put(&mut self, parameter: Parameter, value: ParameterValue) {
         self.given.retain(|(own, _)| *own != parameter);
         self.given.push((parameter, value));
+        // In one order, so that equal settings are equal.
+        self.given.sort_by_key(|(own, _)| Parameter::ALL.iter().position(|other| other == own));
     }
 
     /// Sets a parameter that is not set.

@@ -20,7 +20,7 @@ mod table;
 
 pub use diagnosis::{Diagnosis, Evidence};
 pub use finished_run::FinishedRun;
-pub use summary::{Ensemble, Moment, Network, Part, Scores, Spread, Summary};
+pub use summary::{Ensemble, Moment, Network, Part, Scores, Spread, Summary, WarmUp};
 pub use table::{Table, column, state_columns};
 
 use serde::{Deserialize, Deserializer};

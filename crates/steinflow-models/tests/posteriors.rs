@@ -50,14 +50,21 @@ impl LogDensity<f64> for White<'_> {
 
 #[test]
 fn scores_are_slopes_of_log_densities_where_the_mass_is() {
+    let mut checked = 0;
     for info in all() {
         let (posterior, references) = (info.build(), references(info.name));
+        // Those without a reference have no scale to be checked on.
+        if references.is_empty() {
+            continue;
+        }
+        checked += 1;
         let names: Vec<&String> = references.iter().map(|(name, ..)| name).collect();
         assert_eq!(names, posterior.parameter_names().iter().collect::<Vec<_>>(), "{}", info.name);
         let white = White { posterior: &posterior, references: &references };
         check_score(&white, random_states(3, white.dim(), 1).as_ref())
             .unwrap_or_else(|broken| panic!("{}: {broken}", info.name));
     }
+    assert!(checked >= 24, "{checked}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use steinflow::diagnostics::{
     sliced_wasserstein, squared_mean_discrepancy,
 };
 use steinflow::kernel::{Bandwidth, Radial};
-use steinflow::run::Samples;
+use steinflow::run::{Samples, WarmMoments};
 
 use crate::arrays::{Array2, Number, Rows, matrix};
 use crate::config::Config;
@@ -20,7 +20,7 @@ use crate::threads::compute;
 /// Judges the particles of a run, `state` with auxiliary variables; `draws` are collected ones, draw after
 /// draw of all particles.
 #[pyfunction]
-#[pyo3(signature = (target, state, config, *, log_densities, discrepancies, draws=None, stop_rule=None, search_modes=true))]
+#[pyo3(signature = (target, state, config, *, log_densities, discrepancies, draws=None, stop_rule=None, warm_up=None, search_modes=true))]
 pub fn diagnose<'py>(
     py: Python<'py>,
     target: Target<'py>,
@@ -30,6 +30,7 @@ pub fn diagnose<'py>(
     discrepancies: Vec<f64>,
     draws: Option<Array2<'py>>,
     stop_rule: Option<Said>,
+    warm_up: Option<Drawn>,
     search_modes: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let discrepancies = discrepancies.into_iter().filter(|x| !x.is_nan()).collect();
@@ -39,6 +40,7 @@ pub fn diagnose<'py>(
         config: &config,
         course: &course,
         stop_rule: stop_rule.map(StopRule::from),
+        warm_moments: warm_up.map(WarmMoments::from),
         search_modes,
     };
     match (state, draws) {
@@ -72,11 +74,27 @@ impl From<Said> for StopRule {
     }
 }
 
+/// Moments of the draws of a warm-up, as `run` gives them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Drawn {
+    draws: usize,
+    mean: Vec<f64>,
+    sd: Vec<f64>,
+}
+
+impl From<Drawn> for WarmMoments {
+    fn from(Drawn { draws, mean, sd }: Drawn) -> Self {
+        Self { draws, mean, sd }
+    }
+}
+
 struct Request<'py, 's> {
     py: Python<'py>,
     config: &'s Config,
     course: &'s Course,
     stop_rule: Option<StopRule>,
+    warm_moments: Option<WarmMoments>,
     search_modes: bool,
 }
 
@@ -106,6 +124,7 @@ impl<'py> Request<'py, '_> {
             course: self.course,
             draws: draws.as_ref(),
             stop_rule: self.stop_rule.as_ref(),
+            warm_moments: self.warm_moments.as_ref(),
             search_modes: self.search_modes,
         };
         let found = compute(self.py, || judged.diagnose()).map_err(to_python)?;

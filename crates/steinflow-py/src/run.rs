@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use steinflow::Outcome;
 use steinflow::ensemble::Report;
 use steinflow::method::Region;
-use steinflow::run::{Snapshot, Trace};
+use steinflow::run::{Snapshot, Trace, WarmMoments};
 use steinflow_config::Start;
 use steinflow_io::{Collected, SavedRun};
 
@@ -164,6 +164,9 @@ pub fn raise(
 fn describe<T: Number>(py: Python<'_>, outcome: Outcome<T>) -> PyResult<Bound<'_, PyDict>> {
     let answer = PyDict::new(py);
     answer.set_item("ended", outcome.ended.name())?;
+    if let Some(draws) = &outcome.warm_moments {
+        answer.set_item("warm_up", moments(py, draws)?)?;
+    }
     if let Some(report) = &outcome.report {
         answer.set_item("report", described(py, report)?)?;
     }
@@ -194,6 +197,15 @@ fn described<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDic
     found.set_item("bends", report.bends.clone())?;
     found.set_item("warm_up", report.warm_up)?;
     found.set_item("evaluations", report.evaluations)?;
+    Ok(found)
+}
+
+/// Moments of the draws of a warm-up, by name.
+fn moments<'py>(py: Python<'py>, draws: &WarmMoments) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("draws", draws.draws)?;
+    found.set_item("mean", draws.mean.clone())?;
+    found.set_item("sd", draws.sd.clone())?;
     Ok(found)
 }
 

@@ -23,7 +23,15 @@ def seen_particles(dtype, shape, steps=5):
         return standard_normal(theta)
 
     init = np.random.default_rng(0).standard_normal(shape)
-    steinflow.sample(function, init, dtype=dtype, steps=steps, step_size=0.1, progress=False)
+    steinflow.sample(
+        function,
+        init,
+        method="sghmc-stein",
+        dtype=dtype,
+        steps=steps,
+        step_size=0.1,
+        progress=False,
+    )
     return kept
 
 

@@ -84,9 +84,9 @@ def test_names_that_are_misspelt():
         sample(standard_normal, INIT, method="sghmc-stien")
     with refused(ValueError, "no model `bananna`, did you mean `banana`?"):
         sample("bananna")
-    with refused(TypeError, "no setting frictoin, did you mean friction?"):
+    with refused(TypeError, "no setting `frictoin`, did you mean `friction`?"):
         sample("banana", frictoin=1.0)
-    with refused(TypeError, "no setting stepsize, did you mean step_size?"):
+    with refused(TypeError, "no setting `stepsize`, did you mean `step_size`?"):
         sample("banana", stepsize=1.0)
     with refused(ValueError, "friction does not go with the method `svgd`", "none"):
         sample("banana", method="svgd", friction=1.0)
@@ -124,7 +124,7 @@ def test_settings_out_of_range():
         sample(standard_normal, INIT, batch_size=5)
     with refused(ValueError, "budget is -1"):
         sample(standard_normal, INIT, budget=-1)
-    with refused(ValueError, "collect_every was given without collect_from"):
+    with refused(ValueError, "say from which step on with collect_from"):
         sample(standard_normal, INIT, collect_every=2)
     with refused(ValueError, "phases and step_size"):
         sample(standard_normal, INIT, phases=[("euler", 1, 0.1)], step_size=1.0)
@@ -190,7 +190,7 @@ def test_settings_of_the_wrong_kind():
         for value in (-1, 1.5, "a"):
             with refused(ValueError, f"{name} is {value!r}: give a whole number"):
                 sample(standard_normal, INIT, **{name: value})
-    with refused(ValueError, "steps is", "below 2**63"):
+    with refused(ValueError, "steps is", "give a whole number"):
         sample(standard_normal, INIT, steps=2**70)
     with refused(ValueError, "budget is '1m': give a number"):
         sample(standard_normal, INIT, budget="1m")

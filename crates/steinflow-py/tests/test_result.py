@@ -176,10 +176,10 @@ def test_pictures_and_the_notebook():
 def test_the_progress_bar_is_for_terminals(capsys, monkeypatch):
     import sys
 
-    steinflow.sample("banana", steps=50)
+    steinflow.sample("banana", method="svgd", steps=50)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    steinflow.sample("banana", steps=50)
+    steinflow.sample("banana", method="svgd", steps=50)
     shown = capsys.readouterr().err
     assert "sghmc-stein on banana: 50/50 steps, 100 %" in shown and shown.endswith("\n")
 
@@ -208,5 +208,5 @@ def test_the_progress_bar_in_a_notebook(monkeypatch):
     }
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
-    steinflow.sample("banana", steps=50)
+    steinflow.sample("banana", method="svgd", steps=50)
     assert shown[-1].startswith('<progress value="50" max="50">')

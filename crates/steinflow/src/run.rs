@@ -17,6 +17,7 @@ pub use collect::Samples;
 pub use observer::{EnsembleView, Observer, Snapshot};
 pub use resampling::Resampling;
 pub use trace::{Trace, TraceRow};
+pub use warm_up::WarmMoments;
 
 pub use crate::precondition::Learnt;
 pub use crate::system::Saved;
@@ -118,6 +119,8 @@ pub struct Outcome<T> {
     pub elapsed: Duration,
     /// How an ensemble fared.
     pub report: Option<Report>,
+    /// Moments of draws that a warm-up has made, to compare with.
+    pub warm_moments: Option<WarmMoments>,
     /// Where the run is: hand it to [`Sampler::resume_from`] for more steps.
     pub checkpoint: Checkpoint<T>,
 }
@@ -521,6 +524,7 @@ impl<'a, T: Real> Sampler<'a, T> {
             shrinks: checkpoint.shrinks,
             elapsed: checkpoint.elapsed,
             report: None,
+            warm_moments: warmth.map(|warmth| warmth.moments),
             checkpoint,
         })
     }

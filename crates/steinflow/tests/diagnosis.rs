@@ -48,6 +48,7 @@ fn judge(target: &dyn LogDensity<f64>, theta: &Matrix<f64>) -> Result<Verdict> {
         course: &Course::default(),
         draws: None,
         stop_rule: None,
+        warm_moments: None,
         search_modes: true,
     };
     Ok(judged.diagnose()?.verdict)
@@ -76,6 +77,7 @@ fn the_collapse_of_svgd_is_caught_and_exact_draws_pass() -> Result<()> {
                 course: &trace.rows().into(),
                 draws: None,
                 stop_rule: None,
+                warm_moments: None,
                 search_modes: true,
             };
             let diagnosis = judged.diagnose()?;

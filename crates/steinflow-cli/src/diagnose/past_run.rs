@@ -5,7 +5,7 @@ use std::path::Path;
 use steinflow::Matrix;
 use steinflow::diagnostics::{Course, StopRule};
 use steinflow::dynamics::{Dynamics, Structure};
-use steinflow::run::Samples;
+use steinflow::run::{Samples, WarmMoments};
 use steinflow_io::Values;
 use steinflow_io::record::{self, FinishedRun, Table, column};
 use steinflow_models::network::NetworkFit;
@@ -26,6 +26,7 @@ pub struct PastRun {
     pub draws: Option<Samples<f64>>,
     pub course: Course,
     pub stop_rule: Option<StopRule>,
+    pub warm_moments: Option<WarmMoments>,
 }
 
 impl PastRun {
@@ -49,14 +50,30 @@ impl PastRun {
             .map(|table| samples(&table, &names, state.rows()))
             .transpose()?;
         let course = course(&run.table(record::TRACE)?)?;
-        let stop_rule = run.summary()?.ensemble.map(|ensemble| StopRule {
+        let summary = run.summary()?;
+        let warm_moments = summary.warm_up.map(|draws| WarmMoments {
+            draws: draws.draws,
+            mean: draws.mean,
+            sd: draws.sd,
+        });
+        let stop_rule = summary.ensemble.map(|ensemble| StopRule {
             is_met: ensemble.done,
             reasons: ensemble.reasons,
             effective: ensemble.effective,
             rhat: ensemble.rhat,
             drift: ensemble.drift,
         });
-        Ok(Self { config, model, dynamics, structure, state, draws, course, stop_rule })
+        Ok(Self {
+            config,
+            model,
+            dynamics,
+            structure,
+            state,
+            draws,
+            course,
+            stop_rule,
+            warm_moments,
+        })
     }
 
     /// The draws where there are any, otherwise the last particles.

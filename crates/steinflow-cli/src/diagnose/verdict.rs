@@ -4,7 +4,7 @@ use std::io::Write;
 
 use steinflow::diagnostics::{Course, Judged, StopRule};
 use steinflow::dynamics::Structure;
-use steinflow::run::Samples;
+use steinflow::run::{Samples, WarmMoments};
 use steinflow::{Matrix, Real};
 use steinflow_io::record::{Diagnosis, Evidence};
 use steinflow_models::{Model, NETWORK};
@@ -25,6 +25,7 @@ pub fn judge<T: Real>(
     course: &Course,
     draws: Option<&Samples<T>>,
     stop_rule: Option<&StopRule>,
+    warm_moments: Option<&WarmMoments>,
 ) -> Result<Diagnosis> {
     let judged = Judged {
         target: &model,
@@ -35,6 +36,7 @@ pub fn judge<T: Real>(
         course,
         draws: draws.filter(|draws| !draws.steps().is_empty()),
         stop_rule,
+        warm_moments,
         search_modes: config.model != NETWORK
             && model.data_rows().saturating_mul(model.dim()) <= MOST_NUMBERS,
     };

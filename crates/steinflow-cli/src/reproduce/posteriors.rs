@@ -149,9 +149,11 @@ fn compare(name: &str, reference: &Reference, method: &str, seed: u64) -> Result
     }
     let outcome = run.run()?;
     let rule = outcome.report.as_ref().map(StopRule::from);
+    let warm = outcome.warm_moments.as_ref();
     let course = trace.rows().into();
     let particles = (&outcome.state, &outcome.structure);
-    let diagnosis = judge(&config, &*model, particles, &course, samples.as_ref(), rule.as_ref())?;
+    let diagnosis =
+        judge(&config, &*model, particles, &course, samples.as_ref(), rule.as_ref(), warm)?;
     let theta: Matrix<f64> = samples
         .filter(|samples| !samples.steps().is_empty())
         .map_or_else(|| outcome.theta(), |samples| samples.theta());

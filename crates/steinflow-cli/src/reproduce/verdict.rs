@@ -202,7 +202,8 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
         theta = exact(plan.particles, 1000 + seed)?;
         let structure =
             steinflow::dynamics::Dynamics::<f64>::structure(&Langevin::new(), model.dim());
-        diagnosis = judge(&config, &*model, (&theta, &structure), &Course::default(), None, None)?;
+        diagnosis =
+            judge(&config, &*model, (&theta, &structure), &Course::default(), None, None, None)?;
     } else {
         let mut samples = config.samples::<f64>();
         let mut trace = Trace::new(config.trace_every);
@@ -227,9 +228,10 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
                 theta = samples.as_ref().map_or_else(|| outcome.theta(), Samples::theta);
                 let state = (&outcome.state, &outcome.structure);
                 let rule = outcome.report.as_ref().map(StopRule::from);
+                let warm = outcome.warm_moments.as_ref();
                 let course = trace.rows().into();
                 diagnosis =
-                    judge(&config, &*model, state, &course, samples.as_ref(), rule.as_ref())?;
+                    judge(&config, &*model, state, &course, samples.as_ref(), rule.as_ref(), warm)?;
             }
         }
     }

@@ -36,6 +36,9 @@ pub struct Summary {
     /// How the ensemble of `auto` fared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ensemble: Option<Ensemble>,
+    /// Moments of the draws of a warm-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUp>,
     /// How a network predicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
@@ -87,6 +90,17 @@ pub struct Ensemble {
     pub warm_up: f64,
     /// Evaluations of the target, of all particles together.
     pub evaluations: u64,
+}
+
+/// Moments of the exact draws that a warm-up has made.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct WarmUp {
+    /// How many.
+    pub draws: usize,
+    /// Of every coordinate.
+    pub mean: Vec<f64>,
+    /// Of every coordinate.
+    pub sd: Vec<f64>,
 }
 
 /// Moments of one coordinate.

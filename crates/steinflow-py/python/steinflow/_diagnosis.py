@@ -62,6 +62,7 @@ def of_result(result: Result, search_modes: bool) -> Diagnosis:
         discrepancies=result.trace["ksd"].tolist(),
         draws=draws if draws is not None and len(draws) else None,
         stop_rule=result.report,
+        warm_up=result._outcome.get("warm_up"),
         search_modes=search_modes,
     )
     evidence = tuple(Evidence(**item) for item in found.pop("evidence"))

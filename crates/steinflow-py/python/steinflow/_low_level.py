@@ -62,7 +62,7 @@ def velocity(
     score = _rows(score, "score", state.dtype)
     # Nothing is evaluated where a step size is given.
     target = SimpleNamespace(function=None, dim=score.shape[1], data_rows=0)
-    given = {"method": method, "step_size": 1.0, **settings}
+    given = {"method": method, "step_size": 1.0, "warm_up": False, **settings}
     config = _steinflow.Config.resolve(given, target, dynamics=dynamics)
     known = None if log_density is None else np.ravel(numbers(log_density)).astype(float).tolist()
     return _steinflow.velocity(state, score, known, config)

@@ -126,6 +126,7 @@ def diagnose(
     discrepancies: Sequence[float],
     draws: NDArray[Any] | None = None,
     stop_rule: Mapping[str, Any] | None = None,
+    warm_up: Mapping[str, Any] | None = None,
     search_modes: bool = True,
 ) -> dict[str, Any]: ...
 def ksd_test(

@@ -16,6 +16,8 @@ class RunSettings(TypedDict, total=False):
     metric_sign: str | float | Sequence[float] | None
     regulariser: float | None
     solve_memory: int | None
+    time_unit: str | float | Sequence[float] | None
+    curl: str | float | Sequence[float] | None
     noise_strength: float | None
     adapt: int | None
     cells: int | None
@@ -28,6 +30,7 @@ class RunSettings(TypedDict, total=False):
     kernel: str | float | Sequence[float] | None
     kernel_on: str | float | Sequence[float] | None
     bandwidth: str | float | Sequence[float] | None
+    affine: float | None
     steps: int | None
     step_size: str | float | Sequence[float] | None
     eta: float | None
@@ -37,6 +40,7 @@ class RunSettings(TypedDict, total=False):
     precondition: str | float | Sequence[float] | None
     precondition_hold: int | None
     resample_every: int | None
+    resample_time: float | None
     collect_from: int | None
     collect_every: int | None
     batch_size: int | None

@@ -110,6 +110,9 @@ pub struct Subject<'a, T> {
     pub discrepancies: &'a [f64],
     /// What a sampler with an accept step says of its draws.
     pub stop_rule: Option<&'a StopRule>,
+    /// How far the spread is from that of draws which a warm-up has made, as the logarithm of a ratio, and
+    /// what is allowed; none without a warm-up.
+    pub unlike_draws: Option<(f64, f64)>,
     /// What a search for modes without particles has found, if there was one.
     pub search: Option<&'a ModeSearch>,
     /// The modes that have particles, if they were weighed.
@@ -138,6 +141,8 @@ enum Fault {
     /// Narrow along some directions, wide along others.
     Uneven,
     Misshapen,
+    /// Another spread than the draws of the warm-up.
+    UnlikeDraws,
     WrongMomenta,
     /// Nothing is known to be wrong, but nothing could be.
     Vague,
@@ -189,6 +194,7 @@ impl<T: Real> Subject<'_, T> {
         };
         self.look_at_means(&identities, &mut found);
         self.look_at_spreads(&identities, &mut found);
+        self.look_at_draws(&mut found);
         self.look_at_chains(&mut found);
         self.look_at_momenta(&mut found);
         self.look_at_the_shape(&mut found)?;

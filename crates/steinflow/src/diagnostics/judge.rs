@@ -5,7 +5,7 @@ use super::{ChainSummary, Diagnosis, Subject, search_modes, summarise_chains, we
 use crate::coordinates::Linear;
 use crate::dynamics::Structure;
 use crate::ensemble::Report;
-use crate::run::{Samples, TraceRow};
+use crate::run::{Samples, TraceRow, WarmMoments};
 use crate::{LogDensity, MatRef, Matrix, Real, Result};
 
 /// More draws than this are thinned before the target is evaluated at them.
@@ -57,6 +57,22 @@ impl From<&Report> for StopRule {
     }
 }
 
+/// The largest difference of a standard deviation from that of draws, as a logarithm, and how large a
+/// difference matters: a tenth, beyond what so many draws leave uncertain.
+fn unlike<T: Real>(theta: MatRef<'_, T>, draws: &WarmMoments) -> (f64, f64) {
+    let count = theta.rows() as f64;
+    let difference = |j: usize| {
+        let column = || (0..theta.rows()).map(|i| theta.row(i)[j].as_f64());
+        let mean = column().sum::<f64>() / count;
+        let square = column().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+        (square.sqrt() / draws.sd[j]).ln().abs()
+    };
+    let fits = draws.sd.len() == theta.cols();
+    let largest = if fits { (0..theta.cols()).map(difference).fold(0.0, f64::max) } else { 0.0 };
+    // Draws of one chain are worth about half as many; an error of a standard deviation is 1/√(2n).
+    (largest, 0.1 + 3.0 / (draws.draws.max(1) as f64).sqrt())
+}
+
 /// The sample and its scores in coordinates fitted to both. What exact draws show, E s = 0 and
 /// E (θ − c)sᵀ = −I, they show in any; but single coordinates of a correlated target on raw scales show it
 /// with noise that hides everything.
@@ -90,6 +106,8 @@ pub struct Judged<'a, T: Real> {
     pub draws: Option<&'a Samples<T>>,
     /// What a sampler with an accept step says of its draws.
     pub stop_rule: Option<&'a StopRule>,
+    /// Moments of draws that a warm-up has made.
+    pub warm_moments: Option<&'a WarmMoments>,
     /// Whether to look for modes without particles. Not for networks, whose units can change places:
     /// they have more modes than anybody has particles.
     pub search_modes: bool,
@@ -118,6 +136,7 @@ impl<T: Real> Judged<'_, T> {
             .filter(|chains| chains.r_hat <= LARGEST_R_HAT)
             .map_or(0.0, |chains| chains.effective_sample_size)
             .max(self.state.rows() as f64);
+        let unlike_draws = self.warm_moments.map(|draws| unlike(theta.as_ref(), draws));
         let (theta, score) =
             if is_finite { whitened(theta.as_ref(), score.as_ref()) } else { (theta, score) };
         Subject {
@@ -131,6 +150,7 @@ impl<T: Real> Judged<'_, T> {
             history: &self.course.log_densities,
             discrepancies: &self.course.discrepancies,
             stop_rule: self.stop_rule,
+            unlike_draws,
             search: search.as_ref(),
             modes: modes.as_ref(),
         }

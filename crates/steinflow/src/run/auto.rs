@@ -162,6 +162,7 @@ impl<'a, T: Real> Auto<'a, T> {
             shrinks: 0,
             elapsed: checkpoint.elapsed,
             report: Some(report),
+            warm_moments: None,
             checkpoint,
         })
     }

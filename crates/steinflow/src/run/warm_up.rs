@@ -12,8 +12,60 @@ use crate::coordinates::Coordinates;
 use crate::ensemble::{Ensemble, Options, Status};
 use crate::{Error, LogDensity, MatRef, Matrix, Real, Result};
 
+/// Moments of exact draws that a warm-up has made, to compare with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WarmMoments {
+    /// How many draws, of all particles together.
+    pub draws: usize,
+    /// Of every coordinate of θ.
+    pub mean: Vec<f64>,
+    /// Of every coordinate of θ.
+    pub sd: Vec<f64>,
+}
+
+/// Draws of each particle that moments are made of.
+const DRAWS: usize = 25;
+
+/// Running sums of draws, about the first of them.
+#[derive(Default)]
+struct Sums {
+    centre: Vec<f64>,
+    count: usize,
+    first: Vec<f64>,
+    second: Vec<f64>,
+}
+
+impl Sums {
+    fn add(&mut self, theta: MatRef<'_, f64>) {
+        if self.count == 0 {
+            self.centre = theta.row(0).to_vec();
+            (self.first, self.second) = (vec![0.0; theta.cols()], vec![0.0; theta.cols()]);
+        }
+        for i in 0..theta.rows() {
+            for (j, x) in theta.row(i).iter().enumerate() {
+                let away = x - self.centre[j];
+                self.first[j] += away;
+                self.second[j] += away * away;
+            }
+        }
+        self.count += theta.rows();
+    }
+
+    fn moments(&self) -> WarmMoments {
+        let count = self.count.max(1) as f64;
+        let mean = |j: usize| self.first[j] / count;
+        let all = 0..self.first.len();
+        WarmMoments {
+            draws: self.count,
+            mean: all.clone().map(|j| self.centre[j] + mean(j)).collect(),
+            sd: all.map(|j| (self.second[j] / count - mean(j).powi(2)).max(0.0).sqrt()).collect(),
+        }
+    }
+}
+
 /// What a warm-up leaves to the steps that follow.
 pub(super) struct Warmth {
+    pub(super) moments: WarmMoments,
     pub(super) coordinates: Coordinates,
     /// Evaluations of the target that it took.
     pub(super) gradients: u64,
@@ -37,6 +89,11 @@ impl Stop {
 impl Warmth {
     pub(super) fn restore(dim: usize, arrays: &Arrays) -> Result<Self> {
         Ok(Self {
+            moments: WarmMoments {
+                draws: arrays.get_count("draws")? as usize,
+                mean: arrays.get_exactly("mean", dim)?,
+                sd: arrays.get_exactly("sd", dim)?,
+            },
             coordinates: Coordinates::restore(dim, arrays)?,
             gradients: arrays.get_count("gradients")?,
             theta: Matrix::zeros(0, dim),
@@ -46,6 +103,9 @@ impl Warmth {
     pub(super) fn save(&self) -> Arrays {
         let mut arrays = self.coordinates.save();
         arrays.put("gradients", [self.gradients as f64]);
+        arrays.put("draws", [self.moments.draws as f64]);
+        arrays.put("mean", &*self.moments.mean);
+        arrays.put("sd", &*self.moments.sd);
         arrays
     }
 
@@ -64,7 +124,7 @@ impl Warmth {
     }
 }
 
-/// Runs an ensemble until it is warm. Observers see it, at step 0.
+/// Runs an ensemble until it is warm and has made some draws. Observers see it, at step 0.
 pub(super) fn run<T: Real>(
     target: &dyn LogDensity<f64>,
     options: &Options,
@@ -73,20 +133,23 @@ pub(super) fn run<T: Real>(
     begun: Instant,
 ) -> Result<Warmth> {
     let mut ensemble = Ensemble::new(target.dim(), options.clone())?;
-    let mut failed = None;
-    while !ensemble.is_warm() {
-        let status = ensemble.advance(target, &mut |at| match show(
-            at,
-            0,
-            begun.elapsed(),
-            options,
-            observers,
-        ) {
-            Ok(ControlFlow::Continue(())) if !stop.is_due(begun) => ControlFlow::Continue(()),
-            Ok(_) => ControlFlow::Break(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
+    let (mut failed, mut sums) = (None, Sums::default());
+    while !ensemble.is_done() && sums.count < DRAWS * ensemble.particles() {
+        let status = ensemble.advance(target, &mut |at| {
+            if let Some(draw) = at.draw {
+                // Draws that turned out to be warm-up are forgotten.
+                if draw == 0 {
+                    sums = Sums::default();
+                }
+                sums.add(at.theta);
+            }
+            match show(at, 0, begun.elapsed(), options, observers) {
+                Ok(ControlFlow::Continue(())) if !stop.is_due(begun) => ControlFlow::Continue(()),
+                Ok(_) => ControlFlow::Break(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
             }
         })?;
         if status == Status::Interrupted {
@@ -95,5 +158,9 @@ pub(super) fn run<T: Real>(
     }
     let gradients = ensemble.gradients().ceil() as u64;
     let learnt = ensemble.learnt();
-    Ok(Warmth { coordinates: learnt.coordinates, gradients, theta: learnt.theta })
+    if sums.count == 0 {
+        sums.add(learnt.theta.as_ref());
+    }
+    let moments = sums.moments();
+    Ok(Warmth { moments, coordinates: learnt.coordinates, gradients, theta: learnt.theta })
 }

@@ -58,9 +58,12 @@ impl<T: Real> Subject<'_, T> {
         } else if found.has(Fault::Wide)
             || found.has(Fault::Uneven)
             || found.has(Fault::Misshapen)
+            || found.has(Fault::UnlikeDraws)
             || found.has(Fault::WrongMomenta)
         {
-            let why = if found.has(Fault::Wide) {
+            let why = if found.has(Fault::UnlikeDraws) {
+                "particles do not have the spread of the draws that their warm-up made"
+            } else if found.has(Fault::Wide) {
                 "particles are wider than the target"
             } else if found.has(Fault::Uneven) {
                 "particles are too narrow along some directions, or too wide along others"
@@ -151,6 +154,9 @@ impl<T: Real> Subject<'_, T> {
                     && !found.has(Fault::Uneven) =>
             {
                 advice.push(format!("take more particles, {} or more", 4 * count));
+            }
+            Verdict::MeansOnly if found.has(Fault::UnlikeDraws) => {
+                advice.push("take the draws of the default method, auto, for spreads".to_owned());
             }
             Verdict::MeansOnly => {
                 if found.has(Fault::Wide) || found.has(Fault::WrongMomenta) {

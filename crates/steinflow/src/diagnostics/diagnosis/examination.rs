@@ -224,6 +224,19 @@ impl<T: Real> Subject<'_, T> {
         );
     }
 
+    pub(super) fn look_at_draws(&self, found: &mut Findings) {
+        let Some((difference, allowed)) = self.unlike_draws else { return };
+        found.note(Fault::UnlikeDraws, !(difference <= allowed));
+        found.evidence.push(Evidence {
+            name: "spread, against draws",
+            value: difference,
+            expected: format!("at most {}", short(allowed)),
+            passed: Some(!found.has(Fault::UnlikeDraws)),
+            meaning: "the largest difference of a standard deviation from that of the exact draws which the \
+                      warm-up made, as the logarithm of their ratio",
+        });
+    }
+
     pub(super) fn look_at_chains(&self, found: &mut Findings) {
         let Some(chains) = self.chains else { return };
         let has_forgotten = chains.r_hat <= FORGETFUL_R_HAT;
