@@ -171,7 +171,10 @@ fn wrong_requests() {
         ("sample --method sgrhmc-stein --alpha 0.1", &["--alpha does not fit", "metric-scale"]),
         ("sample --method sghmc --friction -1", &["friction is -1"]),
         ("sample --method ld --bandwidth 1", &["--bandwidth does not fit", "no kernel"]),
-        ("sample -m sgrhmc-stein --bandwidth wide", &["no bandwidth rule `wide`", "median-log"]),
+        (
+            "sample -m sgrhmc-stein --bandwidth wide",
+            &["no bandwidth rule `wide`", "did you mean `white`?"],
+        ),
         ("sample -m sgrhmc-stein --bandwidth -1", &["bandwidth is -1"]),
         ("sample -m sgrhmc-stein --kernel rbf", &["no kernel `rbf`", "se, imq"]),
         ("sample -m sgrhmc-stein --kernel-on r", &["no kernel view `r`"]),

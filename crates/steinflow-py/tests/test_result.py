@@ -181,7 +181,7 @@ def test_the_progress_bar_is_for_terminals(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     steinflow.sample("banana", method="svgd", steps=50)
     shown = capsys.readouterr().err
-    assert "sghmc-stein on banana: 50/50 steps, 100 %" in shown and shown.endswith("\n")
+    assert "svgd on banana: 50/50 steps, 100 %" in shown and shown.endswith("\n")
 
 
 def test_the_progress_bar_in_a_notebook(monkeypatch):

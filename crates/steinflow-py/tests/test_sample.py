@@ -258,7 +258,8 @@ def density(theta):
 
 def run():
     # Enough particles for the work to be shared out.
-    return steinflow.sample(density, shapes=2, method="sghmc-stein", warm_up=False, particles=600, steps=3, progress=False).state
+    settings = dict(method="sghmc-stein", warm_up=False, particles=600, steps=3, progress=False)
+    return steinflow.sample(density, shapes=2, **settings).state
 
 before = run()
 child = os.fork()
