@@ -193,7 +193,7 @@ fn wrong_requests() {
     for (arguments, words) in cases {
         desk.fail(arguments, 2, words);
     }
-    desk.fail("sample --start-mean 1,2,3", 2, &["3 coordinates", "2, the target's dimension"]);
+    desk.fail("sample --start-mean 1,2,3", 2, &["64 × 3", "2 coordinates"]);
     desk.fail("sample --config nowhere.toml", 2, &["nowhere.toml"]);
     desk.fail("sample -m sgrhmc-stein --steps many", 2, &["many", "--steps"]);
     desk.fail("smaple", 2, &["sample"]);
