@@ -5,8 +5,8 @@
 //! |---|---|
 //! | [`CONFIG`] | the settings, as text |
 //! | [`SUMMARY`], [`DIAGNOSIS`] | JSON: [`Summary`], [`Diagnosis`] |
-//! | [`PARTICLES`], [`SAMPLES`], [`TRACE`], [`FRAMES`] | Parquet: a [`Table`] with the columns of [`column`] |
-//! | [`PREDICTIONS`] | CSV, with the columns of [`column`] |
+//! | [`PARTICLES`], [`SAMPLES`], [`TRACE`], [`FRAMES`] | Parquet: a [`Table`] with the columns of [`column`](mod@column) |
+//! | [`PREDICTIONS`] | CSV, with the columns of [`column`](mod@column) |
 //! | [`STANDARDISATION`] | what predicting takes beside the particles |
 //! | [`CHECKPOINT`] | the run between two steps |
 //!

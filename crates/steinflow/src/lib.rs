@@ -14,7 +14,7 @@
 //! | [`coordinates`] | learnt coordinates in which a target is near N(0, I) |
 //! | [`ensemble`] | the default sampler: warm-up, exact draws, a verdict |
 //! | [`method`] | the catalogue of samplers that have a name |
-//! | [`settings`] | named settings: what a flag, a config and a keyword have in common |
+//! | [`settings`](mod@settings) | named settings: what a flag, a config and a keyword have in common |
 //! | [`diagnostics`] | how far particles are from what they should be |
 //! | [`testing`] | laws that any dynamics, kernel or target can be checked with |
 //!
