@@ -4,7 +4,8 @@ use numpy::{PyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedAr
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Result};
+use steinflow::ensemble::Widened;
+use steinflow::{LogDensity, MatMut, MatRef, Minibatch, Result};
 use steinflow_config::{Config, Start};
 use steinflow_models::Model;
 
@@ -109,32 +110,6 @@ impl<T: Number> LogDensity<T> for Function {
             copy(&gradient, "gradient", &[count, dim], score.as_mut_slice())
         })
         .map_err(from_python)
-    }
-}
-
-/// A function that computes in `f32`, for those who ask in `f64`.
-struct Widened<'a>(&'a Function);
-
-impl LogDensity<f64> for Widened<'_> {
-    fn dim(&self) -> usize {
-        self.0.dim
-    }
-
-    fn evaluate(
-        &self,
-        theta: MatRef<'_, f64>,
-        rows: Option<&Minibatch>,
-        log_density: &mut [f64],
-        mut score: MatMut<'_, f64>,
-    ) -> Result<()> {
-        let (count, dim) = (theta.rows(), theta.cols());
-        let points = Matrix::from_fn(count, dim, |i, j| theta.row(i)[j] as f32);
-        let (mut values, mut scores) = (vec![0.0; count], Matrix::<f32>::zeros(count, dim));
-        self.0.evaluate(points.as_ref(), rows, &mut values, scores.as_mut())?;
-        log_density.iter_mut().zip(values).for_each(|(to, from)| *to = f64::from(from));
-        let all = score.as_mut_slice().iter_mut().zip(scores.as_slice());
-        all.for_each(|(to, from)| *to = f64::from(*from));
-        Ok(())
     }
 }
 
