@@ -291,7 +291,7 @@ fn start(target: &Target, plan: &Plan) -> (Vec<Place>, Metric) {
         })
         .collect();
     let best = climbed.iter().max_by(|a, b| a.0.value.total_cmp(&b.0.value)).expect("some chains");
-    let enough = best.0.value - 20.0 - 2.0 * target.dim() as f64;
+    let enough = best.0.value - 10.0 - plan.calm;
     let kept: Vec<&Place> =
         climbed.iter().map(|(place, _)| place).filter(|place| place.value > enough).collect();
     eprintln!("{} of {climbers} climbed from {enough:.1} to {:.1}", kept.len(), best.0.value);

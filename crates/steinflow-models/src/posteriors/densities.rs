@@ -77,9 +77,9 @@ pub(super) fn sigmoid_jacobian<D: Number>(x: D) -> D {
     -softplus(x) - softplus(-x)
 }
 
-/// ln(eᵃ + eᵇ).
+/// ln(eᵃ + eᵇ), from the larger one, so that a term of −1e15 costs the other no digits.
 pub(super) fn log_add<D: Number>(a: D, b: D) -> D {
-    a + softplus(b - a)
+    if a.re() > b.re() { a + (b - a).exp().ln_1p() } else { b + (a - b).exp().ln_1p() }
 }
 
 /// `successes` of `trials` with these log odds.
@@ -156,6 +156,12 @@ mod tests {
         ] {
             assert!((log_normal_cdf(x) - expected).abs() < 1e-7, "{x}: {}", log_normal_cdf(x));
         }
+    }
+
+    #[test]
+    fn a_hopeless_term_leaves_a_sum_alone() {
+        assert_eq!((log_add(-1e15, -3.7), log_add(-3.7, -1e15)), (-3.7, -3.7));
+        assert!((log_add(0.0_f64, 0.0) - std::f64::consts::LN_2).abs() < 1e-15);
     }
 
     #[test]
