@@ -1,5 +1,8 @@
 //! The posteriors: their scores, their data, and the references of `experiments/posteriors`.
 
+use std::ops::ControlFlow;
+
+use steinflow::ensemble::{Ensemble, Options};
 use steinflow::testing::{check_score, random_states};
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch};
 use steinflow_models::posteriors::{Half, Posterior, all, find};
@@ -158,4 +161,29 @@ fn eight_schools_are_the_same_both_ways() {
         );
     let centred = value("eight-schools-centred", &theta) + 8.0 * log_tau;
     assert!((centred - value("eight-schools-non-centred", &z)).abs() < 1e-12);
+}
+
+/// What bends that chance suggests, windows before the particles have settled, or a few hard failures would
+/// spoil: collinear columns (the national accounts), errors in x, a near-unit root, shuttle flights.
+#[test]
+fn the_default_ends_by_itself_on_awkward_posteriors() {
+    let cases = [
+        ("longley-linear", 0),
+        ("longley-linear", 1),
+        ("measurement-error", 1),
+        ("airline-seasonal", 0),
+        ("challenger-logistic", 0),
+        ("challenger-logistic", 1),
+    ];
+    for (name, seed) in cases {
+        let posterior = find(name).unwrap().build();
+        let options = Options { seed, ..Options::default() };
+        let mut ensemble = Ensemble::new(references(name).len(), options).unwrap();
+        while !ensemble.is_done() {
+            ensemble.advance(&posterior, &mut |_| ControlFlow::Continue(())).unwrap();
+        }
+        let report = ensemble.report();
+        assert!(report.done, "{name}, seed {seed}: {:?}", report.reasons);
+        assert!(report.gradients < 1700.0, "{name}, seed {seed}: {} gradients", report.gradients);
+    }
 }

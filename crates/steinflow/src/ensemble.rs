@@ -341,6 +341,11 @@ impl Ensemble {
         length.min(left.max(1.0) as usize)
     }
 
+    /// The standard deviation of the log density on a Gaussian.
+    fn fluctuation(&self) -> f64 {
+        (self.dim as f64 / 2.0).sqrt()
+    }
+
     fn warm_up_is_over(&self) -> bool {
         self.gradients() >= WARM_UP_SHARE * self.options.gradients as f64
     }

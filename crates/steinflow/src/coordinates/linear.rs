@@ -135,6 +135,22 @@ impl Linear {
         linear
     }
 
+    /// How far rows and their scores are from N(0, I) once linear coordinates are fitted to them: the mean of
+    /// log(1 + |u + ∇log π(u)|²), which is 0 on any Gaussian and bounded in what one far row adds.
+    pub(super) fn least_misfit(positions: MatRef<'_, f64>, scores: MatRef<'_, f64>) -> f64 {
+        let linear = Self::fit(positions, scores);
+        let (rows, dim) = (positions.rows(), positions.cols());
+        let (mut white, mut down) = (vec![0.0; rows * dim], vec![0.0; rows * dim]);
+        linear.from_position(positions.as_slice(), &mut white);
+        // The mean of the scores is 0 but for chance, which the centre has its share of.
+        linear.down(&centred(scores).1, &mut down);
+        let logs = white.chunks_exact(dim).zip(down.chunks_exact(dim)).map(|(u, s)| {
+            let square: f64 = u.iter().zip(s).map(|(u, s)| (u + s).powi(2)).sum();
+            square.ln_1p()
+        });
+        logs.sum::<f64>() / rows as f64
+    }
+
     /// Forms what is derived: the dense matrix.
     fn prepare(&mut self) {
         let dim = self.dim();

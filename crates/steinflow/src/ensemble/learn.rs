@@ -17,6 +17,8 @@ pub(super) const TOO_HARD: f64 = 0.003;
 const LARGEST_STEP: f64 = 2.5;
 /// Modes are looked for in windows longer than this: in the first, particles are still settling.
 const SETTLING: usize = 8;
+/// How often windows in which the log density still rises are repeated.
+const MOST_REPEATS: usize = 8;
 
 /// Moves, and what is done after them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +54,8 @@ pub(super) struct Learning {
     level: usize,
     plan: Vec<Window>,
     turn_is_due: bool,
+    /// Windows that were repeated.
+    repeats: usize,
     /// The share of hard failures in the last window.
     hard: f64,
     /// Whether [`MORE`] was planned, or is no longer called for.
@@ -70,6 +74,7 @@ impl Learning {
             level: 0,
             plan: Vec::new(),
             turn_is_due: false,
+            repeats: 0,
             hard: 0.0,
             extended: false,
             middle: vec![0.0; dim],
@@ -124,6 +129,16 @@ impl Learning {
         self.log_single_step = None;
     }
 
+    /// Plans to learn a smaller step for a stiff target; false if it is as small as may be.
+    pub(super) fn soften(&mut self) -> bool {
+        let softer = self.level + 1 < ACCEPTANCE.len();
+        if softer {
+            self.level += 1;
+            self.plan = if self.is_single() { SINGLE } else { STIFF }.to_vec();
+        }
+        softer
+    }
+
     fn look_at(&mut self, theta: &Matrix<f64>) {
         let rows = theta.rows() as f64;
         for j in 0..theta.cols() {
@@ -137,7 +152,8 @@ impl Learning {
 
     pub(super) fn save(&self, into: &mut Arrays) {
         let flags = [self.turn_is_due, self.extended].map(|flag| f64::from(u8::from(flag)));
-        let numbers = [self.log_step, self.level as f64, flags[0], self.hard, flags[1]];
+        let counts = [self.level, self.repeats].map(|count| count as f64);
+        let numbers = [self.log_step, counts[0], flags[0], self.hard, flags[1], counts[1]];
         into.put("learning", numbers);
         into.put("learning.single", self.log_single_step.into_iter().collect::<Vec<_>>());
         into.put("learning.lengths", &*self.lengths);
@@ -151,7 +167,7 @@ impl Learning {
     }
 
     pub(super) fn restore(dim: usize, from: &Arrays) -> Result<Self> {
-        let numbers = from.get_exactly("learning", 5)?;
+        let numbers = from.get_exactly("learning", 6)?;
         let plan = from.get("learning.plan")?.chunks_exact(3);
         Ok(Self {
             log_step: numbers[0],
@@ -160,6 +176,7 @@ impl Learning {
             level: (numbers[1] as usize).min(ACCEPTANCE.len() - 1),
             plan: plan.map(|w| window(w[0] as usize, w[1] != 0.0, w[2] != 0.0)).collect(),
             turn_is_due: numbers[2] != 0.0,
+            repeats: numbers[5] as usize,
             hard: numbers[3],
             extended: numbers[4] != 0.0,
             middle: from.get_exactly("learning.middle", dim)?,
@@ -198,12 +215,28 @@ impl Ensemble {
         Ok(Pace::Moved(self.show(watch, None)))
     }
 
+    /// Fits to what the particles showed. A window in which their log density still rose was a walk: it
+    /// teaches linear coordinates alone, and is repeated.
     fn finish_window(&mut self, window: Window) {
+        let settled =
+            self.track.rise() < self.fluctuation() + 1.0 || self.learning.repeats == MOST_REPEATS;
         self.track.drop_first(window.moves / 3);
         let masses = self.track.masses(&self.coordinates, self.count);
         let event = self.dice.throw();
         self.weeded += weed(&mut self.cloud, &mut self.steps, &masses, 0.5, late_slack, event);
         self.learning.look_at(&self.track.theta(self.dim));
+        if !settled {
+            self.coordinates = Coordinates::fit(
+                self.track.theta(self.dim).as_ref(),
+                self.track.score(self.dim).as_ref(),
+                false,
+            );
+            self.regions = Regions::default();
+            self.cloud.follow(&self.coordinates);
+            self.learning.repeats += 1;
+            self.track.clear();
+            return;
+        }
         if window.fits {
             self.refit(window.moves > SETTLING);
         }
@@ -220,9 +253,8 @@ impl Ensemble {
         let bent = !self.coordinates.warp.bends().is_empty();
         if over {
             self.begin_production();
-        } else if learning.hard > TOO_HARD && learning.level + 1 < ACCEPTANCE.len() {
-            learning.level += 1;
-            learning.plan = if learning.is_single() { SINGLE } else { STIFF }.to_vec();
+        } else if learning.hard > TOO_HARD && learning.soften() {
+            // A smaller step is being learnt.
         } else if learning.is_single() {
             self.begin_production();
         } else if !learning.extended && (bent || self.regions.are_several()) {

@@ -4,7 +4,7 @@
 //! far are discarded.
 
 use super::judge::{Judge, Verdict};
-use super::learn::late_slack;
+use super::learn::{TOO_HARD, late_slack};
 use super::weed::{log_mass, weed};
 use super::{Ensemble, Moves, Pace, Stage, Watch};
 use crate::arrays::{Arrays, FOREIGN};
@@ -12,6 +12,8 @@ use crate::{LogDensity, Matrix, Result};
 
 /// How often draws may be discarded.
 const MOST_RESTARTS: usize = 3;
+/// Looks at a block.
+const LOOKS: usize = 5;
 /// A drift of so many standard errors is no chance.
 pub(super) const DRIFT: f64 = 5.0;
 
@@ -22,6 +24,8 @@ pub(super) struct Production {
     tally: Tally,
     /// Least effective draws after every block.
     seen: Vec<f64>,
+    /// Draws when they were last judged.
+    looked: usize,
     pub(super) restarts: usize,
     /// Sums over draws: hard failures, acceptance, jumps, and how many moves tried to jump.
     hard: f64,
@@ -36,6 +40,7 @@ impl Production {
             judge: Judge::new(vec![0.0; dim], vec![1.0; dim], count),
             tally: Tally::new(count, dim),
             seen: Vec::new(),
+            looked: 0,
             restarts: 0,
             hard: 0.0,
             acceptance: 0.0,
@@ -68,7 +73,7 @@ impl Production {
         into.put("production.seen", &*self.seen);
         let sums = [self.hard, self.acceptance, self.jumps.0, self.jumps.1];
         into.put("production.sums", sums);
-        into.put("production.restarts", [self.restarts as f64]);
+        into.put("production.counts", [self.restarts, self.looked].map(|count| count as f64));
         let verdict = self.verdict.map(|v| vec![v.effective, v.rhat, v.drift, v.sd_error]);
         into.put("production.verdict", verdict.unwrap_or_default());
     }
@@ -76,11 +81,13 @@ impl Production {
     pub(super) fn restore(count: usize, dim: usize, from: &Arrays) -> Result<Self> {
         let sums = from.get_exactly("production.sums", 4)?;
         let verdict = from.get("production.verdict")?;
+        let counts = from.get_exactly("production.counts", 2)?;
         Ok(Self {
             judge: Judge::restore(count, dim, from)?,
             tally: Tally::restore(count, dim, from)?,
             seen: from.get("production.seen")?.to_vec(),
-            restarts: from.get_count("production.restarts")? as usize,
+            restarts: counts[0] as usize,
+            looked: counts[1] as usize,
             hard: sums[0],
             acceptance: sums[1],
             jumps: (sums[2], sums[3]),
@@ -170,9 +177,9 @@ impl Ensemble {
         watch: &mut Watch<'_>,
     ) -> Result<Pace> {
         let draws = self.production.judge.draws;
-        let block = self.options.moves.block();
-        let judged = self.production.seen.len() * block;
-        if draws == judged + block || (draws > judged && self.budget_is_spent()) {
+        let looked = self.production.looked;
+        let gap = self.until_the_next_look();
+        if draws == looked + gap || (draws > looked && self.budget_is_spent()) {
             self.finish_draws();
             return Ok(Pace::Between);
         }
@@ -185,9 +192,18 @@ impl Ensemble {
         Ok(Pace::Moved(self.show(watch, Some(draws))))
     }
 
+    /// Draws are looked at in blocks and, from the second on, more often: whether they are enough.
+    fn until_the_next_look(&self) -> usize {
+        let block = self.options.moves.block();
+        if self.production.looked < 2 * block { block } else { block / LOOKS }
+    }
+
     /// Judges the draws so far: discards them, goes on, or ends.
     fn finish_draws(&mut self) {
-        let again = self.production.restarts < MOST_RESTARTS && !self.warm_up_is_over();
+        let (draws, block) = (self.production.judge.draws, self.options.moves.block());
+        self.production.looked = draws;
+        let whole = draws.is_multiple_of(block);
+        let again = whole && self.production.restarts < MOST_RESTARTS && !self.warm_up_is_over();
         if again {
             let (masses, event) = (self.production.tally.masses(), self.dice.throw());
             let lost = weed(&mut self.cloud, &mut self.steps, &masses, 0.5, late_slack, event);
@@ -199,16 +215,21 @@ impl Ensemble {
             }
         }
         let production = &mut self.production;
-        let draws = production.judge.draws;
         let verdict = production.judge.verdict();
-        production.seen.push(verdict.effective);
+        if whole {
+            production.seen.push(verdict.effective);
+        }
         production.verdict = Some(verdict);
-        let apart = verdict.rhat >= 1.3
-            && draws >= 2 * self.options.moves.block()
-            && production.restarts == 0;
+        let several = draws >= 2 * block;
+        let apart = verdict.rhat >= 1.3 && several && production.restarts == 0;
         if again && (verdict.drift >= DRIFT || apart) {
             production.restarts += 1;
             self.learning.begin_again();
+            self.stage = Stage::Learn;
+            return;
+        }
+        if again && several && self.production.rates()[0] > TOO_HARD && self.learning.soften() {
+            self.production.restarts += 1;
             self.stage = Stage::Learn;
             return;
         }
@@ -235,11 +256,10 @@ impl Ensemble {
         let Some(verdict) = self.production.verdict.filter(|_| self.is_done()) else { return };
         if !self.nothing_is_left(&verdict) {
             self.stage = Stage::Produce;
-            let Production { judge, seen, .. } = &mut self.production;
-            // A block that the budget cut short is filled up.
-            if judge.draws < seen.len() * self.options.moves.block() {
-                seen.pop();
-            }
+            // A look that the budget brought forward is not one of the plan.
+            let (draws, block) = (self.production.judge.draws, self.options.moves.block());
+            let gap = if draws < 2 * block { block } else { block / LOOKS };
+            self.production.looked = draws / gap * gap;
         }
     }
 }

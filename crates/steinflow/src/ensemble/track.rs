@@ -4,6 +4,7 @@ use super::cloud::Cloud;
 use super::weed::log_mass;
 use crate::arrays::{Arrays, FOREIGN};
 use crate::coordinates::Coordinates;
+use crate::quantiles::median;
 use crate::{Matrix, Result};
 
 /// Rows are moves × particles.
@@ -59,6 +60,16 @@ impl Track {
     /// Log densities since a move.
     pub(super) fn log_density_since(&self, first: usize) -> &[f64] {
         &self.log_density[self.log_density.len() / self.moves * first..]
+    }
+
+    /// How much the median log density rose from the first to the last third of the moves.
+    pub(super) fn rise(&self) -> f64 {
+        let part = self.log_density.len() / self.moves.max(1) * (self.moves / 3);
+        if part == 0 {
+            return 0.0;
+        }
+        let last = self.log_density.len() - part;
+        median(self.log_density[last..].to_vec()) - median(self.log_density[..part].to_vec())
     }
 
     /// How much mass each particle's region holds.

@@ -91,7 +91,7 @@ impl Ensemble {
 
     fn finish_block(&mut self) {
         let masses = self.track.masses(&self.coordinates, self.count);
-        let fluctuation = (self.dim as f64 / 2.0).sqrt();
+        let fluctuation = self.fluctuation();
         let slack = 10.0 + 6.0 * fluctuation;
         let event = self.dice.throw();
         let lost = weed(&mut self.cloud, &mut self.steps, &masses, 0.95, |_| slack, event);
