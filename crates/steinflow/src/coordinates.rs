@@ -25,6 +25,7 @@
 mod balance;
 mod bend;
 mod bend_fit;
+mod frame;
 mod linear;
 mod regression;
 mod warp;

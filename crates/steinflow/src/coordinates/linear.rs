@@ -9,14 +9,29 @@ use rayon::prelude::*;
 use super::balance::{balanced, in_basis, joint_basis, project, second_moments, spectral};
 use crate::arrays::{Arrays, FOREIGN};
 use crate::engine::Gemm;
+use crate::quantiles::median;
 use crate::{MatRef, Result};
 
 /// The largest dimension with a dense matrix.
-const DENSE: usize = 100;
+pub(super) const DENSE: usize = 100;
 /// Rows that one thread maps; fixed, since the bits of a product may depend on it.
 const STRIP: usize = 32;
 /// Multiplications that are worth other threads.
 const PARALLEL: usize = 1 << 19;
+
+/// log(1 + |u + ∇log π(u)|²) over rows, which is 0 on any Gaussian and bounded in what a far row adds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Misfit {
+    pub(super) median: f64,
+    pub(super) mean: f64,
+}
+
+impl Misfit {
+    /// Whether typical rows are nearer by so much, and the rest no further.
+    pub(super) fn is_below(self, other: Self, worth: f64) -> bool {
+        self.median < other.median - worth && self.mean < other.mean
+    }
+}
 
 /// z = centre + L u.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,20 +150,19 @@ impl Linear {
         linear
     }
 
-    /// How far rows and their scores are from N(0, I) once linear coordinates are fitted to them: the mean of
-    /// log(1 + |u + ∇log π(u)|²), which is 0 on any Gaussian and bounded in what one far row adds.
-    pub(super) fn least_misfit(positions: MatRef<'_, f64>, scores: MatRef<'_, f64>) -> f64 {
+    /// How far rows and their scores are from N(0, I) once linear coordinates are fitted to them.
+    pub(super) fn least_misfit(positions: MatRef<'_, f64>, scores: MatRef<'_, f64>) -> Misfit {
         let linear = Self::fit(positions, scores);
         let (rows, dim) = (positions.rows(), positions.cols());
         let (mut white, mut down) = (vec![0.0; rows * dim], vec![0.0; rows * dim]);
         linear.from_position(positions.as_slice(), &mut white);
         // The mean of the scores is 0 but for chance, which the centre has its share of.
         linear.down(&centred(scores).1, &mut down);
-        let logs = white.chunks_exact(dim).zip(down.chunks_exact(dim)).map(|(u, s)| {
-            let square: f64 = u.iter().zip(s).map(|(u, s)| (u + s).powi(2)).sum();
-            square.ln_1p()
-        });
-        logs.sum::<f64>() / rows as f64
+        let log = |(u, s): (&[f64], &[f64])| {
+            u.iter().zip(s).map(|(u, s)| (u + s).powi(2)).sum::<f64>().ln_1p()
+        };
+        let logs: Vec<f64> = white.chunks_exact(dim).zip(down.chunks_exact(dim)).map(log).collect();
+        Misfit { mean: logs.iter().sum::<f64>() / rows as f64, median: median(logs) }
     }
 
     /// Forms what is derived: the dense matrix.
@@ -275,7 +289,7 @@ impl Linear {
 }
 
 /// Maps strips of rows, on several threads where that pays; the cuts do not depend on the threads.
-fn by_strips(
+pub(super) fn by_strips(
     rows: &[f64],
     out: &mut [f64],
     dim: usize,

@@ -77,7 +77,7 @@ impl<T: Real, D: LogDensity<T>> LogDensity<T> for InCoordinates<D> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Coordinates, InCoordinates, Linear, Warp};
+    use super::super::{Coordinates, InCoordinates, Linear, Warp, straightened};
     use crate::target::PerParticle;
     use crate::testing::{check_score, random_states};
     use crate::{LogDensity, Matrix};
@@ -105,6 +105,61 @@ mod tests {
         (theta, scores)
     }
 
+    /// The same along directions that are no coordinates: its own inverse.
+    fn reflect(row: &mut [f64]) {
+        let normal = [1.0, 2.0, -1.0, 0.5];
+        let along: f64 = row.iter().zip(&normal).map(|(x, n)| x * n).sum();
+        row.iter_mut().zip(&normal).for_each(|(x, n)| *x -= 2.0 * along / 6.25 * n);
+    }
+
+    fn reflected_funnel_and_banana(theta: &[f64], score: &mut [f64]) -> f64 {
+        let mut straight = theta.to_vec();
+        reflect(&mut straight);
+        let log_density = funnel_and_banana(&straight, score);
+        reflect(score);
+        log_density
+    }
+
+    fn reflected_draws(count: usize, seed: u64) -> (Matrix<f64>, Matrix<f64>) {
+        let (mut theta, mut scores) = draws(count, seed);
+        (0..count).for_each(|i| reflect(theta.row_mut(i)));
+        (0..count).for_each(|i| reflect(scores.row_mut(i)));
+        (theta, scores)
+    }
+
+    #[test]
+    fn bends_along_other_directions_are_found_and_straighten() {
+        let noise = random_states(1000, 4, 9);
+        // v ~ N(0, 9/4), the others N(0, eᵛ).
+        let funnel = |e: &[f64], x: &mut [f64], g: &mut [f64]| {
+            let (v, scale) = (1.5 * e[0], (0.75 * e[0]).exp());
+            let squares: f64 = e[1..].iter().map(|e| e * e).sum();
+            (x[0], g[0]) = (v, -e[0] / 1.5 + 0.5 * squares - 1.5);
+            (1..4).for_each(|j| (x[j], g[j]) = (scale * e[j], -e[j] / scale));
+        };
+        // v ~ N(0, 1), y ~ N(v², 1/4), and two more N(0, 1).
+        let banana = |e: &[f64], x: &mut [f64], g: &mut [f64]| {
+            x.copy_from_slice(e);
+            x[1] = e[0] * e[0] + 0.5 * e[1];
+            g.iter_mut().zip(e).for_each(|(g, e)| *g = -e);
+            (g[0], g[1]) = (-e[0] + 4.0 * e[0] * e[1], -2.0 * e[1]);
+        };
+        let shapes: [&dyn Fn(&[f64], &mut [f64], &mut [f64]); 2] = [&funnel, &banana];
+        for (k, shape) in shapes.into_iter().enumerate() {
+            let (mut theta, mut scores) = (Matrix::zeros(1000, 4), Matrix::zeros(1000, 4));
+            for i in 0..1000 {
+                shape(noise.row(i), theta.row_mut(i), scores.row_mut(i));
+                reflect(theta.row_mut(i));
+                reflect(scores.row_mut(i));
+            }
+            let before = Linear::least_misfit(theta.as_ref(), scores.as_ref()).mean;
+            let warp = Warp::fit(theta.as_ref(), scores.as_ref());
+            let (z, scores) = straightened(&warp, theta.as_ref(), scores.as_ref());
+            let after = Linear::least_misfit(z.as_ref(), scores.as_ref()).mean;
+            assert!(after < 0.3 * before, "shape {k}: {before} became {after} by {warp:?}");
+        }
+    }
+
     #[test]
     fn bends_are_found_and_straighten() {
         let (theta, scores) = draws(2000, 1);
@@ -126,8 +181,12 @@ mod tests {
 
     #[test]
     fn coordinates_are_inverse_and_their_jacobian_is_the_determinant() {
-        let (theta, scores) = draws(1000, 3);
-        let coordinates = Coordinates::fit(theta.as_ref(), scores.as_ref(), true);
+        for (theta, scores) in [draws(1000, 3), reflected_draws(1000, 3)] {
+            are_inverse(&Coordinates::fit(theta.as_ref(), scores.as_ref(), true));
+        }
+    }
+
+    fn are_inverse(coordinates: &Coordinates) {
         let white = random_states(20, 4, 4);
         let back = coordinates.from_theta(coordinates.to_theta(white.as_ref()).as_ref());
         for (a, b) in white.as_slice().iter().zip(back.as_slice()) {
@@ -142,7 +201,7 @@ mod tests {
         let mut claimed = vec![0.0; 20];
         flat.evaluate(white.as_ref(), None, &mut claimed, Matrix::zeros(20, 4).as_mut()).unwrap();
         let differences: Vec<f64> =
-            (0..20).map(|i| log_jacobian(&coordinates, white.row(i)) - claimed[i]).collect();
+            (0..20).map(|i| log_jacobian(coordinates, white.row(i)) - claimed[i]).collect();
         for difference in &differences {
             assert!((difference - differences[0]).abs() < 1e-6, "{differences:?}");
         }
@@ -183,11 +242,16 @@ mod tests {
         let target = PerParticle::new(4, funnel_and_banana);
         let target = InCoordinates::new(target, coordinates).unwrap();
         check_score(&target, random_states(30, 4, 6).as_ref()).unwrap();
+        let (theta, scores) = reflected_draws(1000, 5);
+        let coordinates = Coordinates::fit(theta.as_ref(), scores.as_ref(), true);
+        let target = PerParticle::new(4, reflected_funnel_and_banana);
+        let target = InCoordinates::new(target, coordinates).unwrap();
+        check_score(&target, random_states(30, 4, 6).as_ref()).unwrap();
     }
 
     #[test]
     fn saved_coordinates_come_back() {
-        let (theta, scores) = draws(1000, 7);
+        let (theta, scores) = reflected_draws(1000, 7);
         let coordinates = Coordinates::fit(theta.as_ref(), scores.as_ref(), true);
         assert_eq!(Coordinates::restore(4, &coordinates.save()).unwrap(), coordinates);
         assert!(Coordinates::restore(5, &coordinates.save()).is_err());

@@ -4,8 +4,8 @@
 //! The spread of the particles' own means tells how much the draws of one are worth:
 //! ESS = N·var(all)/var(means). Drift is z, the change of the mean between the two halves in its standard
 //! errors. Where tails are heavy, a few far draws decide a standard deviation, and ESS of y² says little: its
-//! relative standard error e counts too. It is 1/√(2 ESS) on a Gaussian; draws are enough when e is no more
-//! than √2 times that, or ESS of y² is twice what was asked for.
+//! relative standard error e counts too. It is 1/√(2 ESS) on a Gaussian, and draws are worth no more than
+//! 1/e².
 
 use crate::arrays::{Arrays, FOREIGN};
 use crate::{Matrix, Result};
@@ -121,7 +121,7 @@ impl Judge {
                 let variance = mean - means[k - 2 * dim].powi(2);
                 let error = 0.5 * (between / particles).sqrt() / variance;
                 worst.sd_error = worst.sd_error.max(error);
-                effective = effective.min(error.powi(-2).max(effective / 2.0));
+                effective = effective.min(error.powi(-2));
             }
             worst.effective = worst.effective.min(effective);
             means.push(mean);

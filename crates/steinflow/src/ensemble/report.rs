@@ -8,8 +8,6 @@ use super::{Ensemble, Stage, Verdict};
 
 /// R̂ from which particles do not mix.
 const UNMIXED: f64 = 1.1;
-/// The relative standard error of a standard deviation from which it is not known.
-const UNKNOWN: f64 = 0.1;
 
 /// Why draws are not to be trusted yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,7 +94,7 @@ pub struct Report {
     pub modes: usize,
     /// The share of tried jumps that were accepted.
     pub jumps: f64,
-    /// Bends: the coordinate that others depend on, and how many do.
+    /// Bends: the coordinate, or the direction where bends have their own, that others depend on, and how many do.
     pub bends: Vec<(usize, usize)>,
     /// Particles that were replaced.
     pub weeded: usize,
@@ -129,12 +127,14 @@ impl Ensemble {
         if drift >= DRIFT {
             reasons.push(Reason::Drifts(drift));
         }
-        // Of particles that do not mix, this says nothing new.
-        if sd_error >= UNKNOWN && rhat < UNMIXED {
-            reasons.push(Reason::HeavyTails(sd_error));
-        }
         if !(effective >= wanted) {
-            reasons.push(Reason::ShortOfDraws(effective, wanted));
+            // Draws that are worth no more than the worst standard deviation says may be many.
+            let by_tails = effective == sd_error.powi(-2) && rhat < UNMIXED;
+            reasons.push(if by_tails {
+                Reason::HeavyTails(sd_error)
+            } else {
+                Reason::ShortOfDraws(effective, wanted)
+            });
             if self.budget_is_spent() {
                 reasons.push(Reason::OutOfBudget(self.gradients()));
             }
