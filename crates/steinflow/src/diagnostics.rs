@@ -20,8 +20,8 @@ mod stein_kernel;
 
 pub use autocorrelation::{ChainSummary, summarise_chains, summarise_ensemble};
 pub use auxiliary::{AuxiliaryMarginal, auxiliary_marginals};
-pub use diagnosis::{Diagnosis, Evidence, Subject, Verdict};
 pub use comparison::{Comparison, With};
+pub use diagnosis::{Diagnosis, Evidence, Subject, Verdict};
 pub use energy_distance::EnergyDistance;
 pub(crate) use gradient::require_gradient;
 pub use gradient::{WrongGradient, find_wrong_gradient};

@@ -53,8 +53,9 @@ fn run(
         "sghmc-stein" => {
             Sampler::new(target, momentum, stein()).phase(SymmetricSplitting, 400, step(0.3))
         }
-        "sghmc" => Sampler::new(target, momentum, Diffusion)
-            .phase(SymmetricSplitting, 1000, step(0.1)),
+        "sghmc" => {
+            Sampler::new(target, momentum, Diffusion).phase(SymmetricSplitting, 1000, step(0.1))
+        }
         _ => {
             let is_auto = way == "auto";
             let options = Options {
@@ -67,7 +68,10 @@ fn run(
             };
             let mut draws = Samples::of_ensemble();
             let outcome = Auto::new(target).options(options).observe(draws.observer()).run()?;
-            return Ok((judge(target, &outcome, way, &Course::default(), Some(&draws))?, draws.theta()));
+            return Ok((
+                judge(target, &outcome, way, &Course::default(), Some(&draws))?,
+                draws.theta(),
+            ));
         }
     };
     let sampler = sampler.start_at(start.clone()).seed(seed).observe(trace.observer());
@@ -167,7 +171,11 @@ fn a_broad_part_around_a_narrow_one_is_weighed_by_its_volume() -> Result<()> {
                     let variance = square / theta.as_slice().len() as f64;
                     let right = narrow + (1.0 - narrow) * broad * broad;
                     if variance < 0.5 * right {
-                        assert_ne!(found.verdict, Verdict::Trust, "{narrow}, {dim}, {way}: {variance}");
+                        assert_ne!(
+                            found.verdict,
+                            Verdict::Trust,
+                            "{narrow}, {dim}, {way}: {variance}"
+                        );
                     }
                 }
                 let narrow_alone = shifted(100, dim, 50 + seed, 0.0, 1.0);
@@ -196,7 +204,14 @@ fn exact_draws_of_many_shapes_are_trusted() -> Result<()> {
             // Half of the draws in each of two modes.
             let two = mixture(dim, vec![(0.5, -3.0, 1.0), (0.5, 3.0, 1.0)]);
             let theta = Matrix::from_fn(100, dim, |i, j| {
-                z.row(i)[j] + if j > 0 { 0.0 } else if i % 2 == 0 { 3.0 } else { -3.0 }
+                z.row(i)[j]
+                    + if j > 0 {
+                        0.0
+                    } else if i % 2 == 0 {
+                        3.0
+                    } else {
+                        -3.0
+                    }
             });
             let found = judge_cloud(&two, &theta)?;
             all += 1;
@@ -302,6 +317,57 @@ fn kinks_walls_rounding_and_flat_places_are_no_wrong_gradients() -> Result<()> {
             let theta = shifted(2, 2, seed, 0.0, 10f64.powi(seed as i32 % 5 - 2)).cast::<f32>();
             assert_eq!(find_wrong_gradient(&single, theta.as_ref())?, None, "{offset}, {seed}");
         }
+    }
+    Ok(())
+}
+
+/// The noise of minibatches is no fall, and a fall that noise cannot explain is one.
+#[test]
+fn a_noisy_rise_is_no_divergence() -> Result<()> {
+    let target = mixture(2, vec![(1.0, 0.0, 1.0)]);
+    let wide = shifted(100, 2, 7, 0.0, 1.8);
+    let structure: Structure = Dynamics::<f64>::structure(&Langevin::new(), 2);
+    let noise = random_states(400, 1, 8);
+    let verdict = |rise: f64| -> Result<Verdict> {
+        let row = |k: usize| rise * k as f64 + 60.0 * noise.row(k)[0];
+        let course = Course { log_densities: (0..400).map(row).collect(), ..Course::default() };
+        let judged = Judged {
+            target: &target,
+            state: &wide,
+            structure: &structure,
+            is_interacting: false,
+            is_random: true,
+            course: &course,
+            draws: None,
+            stop_rule: None,
+            warm_moments: None,
+            exact_moments: None,
+            gradients: 400,
+            check_gradient: false,
+            search_modes: true,
+        };
+        Ok(judged.diagnose()?.verdict)
+    };
+    assert_ne!(verdict(0.05)?, Verdict::Diverged);
+    assert_eq!(verdict(-1.0)?, Verdict::Diverged);
+    Ok(())
+}
+
+/// Lines have names of their own, variances are not negative, and the cost is within what is allowed.
+#[test]
+fn evidence_is_well_formed() -> Result<()> {
+    let two = mixture(2, vec![(0.5, -4.0, 1.0), (0.5, 4.0, 1.0)]);
+    // Between the modes scores point outwards.
+    for (by, scale) in [(0.0, 0.6), (-4.0, 1.0), (4.0, 0.3)] {
+        let found = judge_cloud(&two, &shifted(80, 2, 3, by, scale))?;
+        let mut names: Vec<&str> = found.evidence.iter().map(|evidence| evidence.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        for evidence in found.evidence.iter().filter(|item| item.name.starts_with("variance")) {
+            assert!(evidence.value >= 0.0, "{evidence:?}");
+        }
+        assert!(found.evaluations <= 80 * 205, "{}", found.evaluations);
+        assert!(found.headline.starts_with("Use") || found.headline.starts_with("Means"));
     }
     Ok(())
 }

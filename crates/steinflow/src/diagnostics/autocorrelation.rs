@@ -74,9 +74,13 @@ pub fn summarise_ensemble(particles: &[Vec<f64>]) -> Option<ChainSummary> {
                 stretch.map(|&x| function(x)).sum::<f64>() / (length as f64 * count)
             })
             .collect();
-        let between = means.iter().map(|mean| (mean - whole).powi(2)).sum::<f64>() / (batches - 1) as f64;
+        let between =
+            means.iter().map(|mean| (mean - whole).powi(2)).sum::<f64>() / (batches - 1) as f64;
         let halves = mean(&means[batches / 2..]) - mean(&means[..batches / 2]);
-        ((1.0 + between.max(0.5 * halves * halves) / variance).sqrt(), batches as f64 * variance / between)
+        (
+            (1.0 + between.max(0.5 * halves * halves) / variance).sqrt(),
+            batches as f64 * variance / between,
+        )
     };
     let (of_means, of_spreads) = (of(&|x| x), of(&|x| (x - middle).abs()));
     Some(ChainSummary {

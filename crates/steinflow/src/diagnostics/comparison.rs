@@ -48,7 +48,8 @@ impl Comparison {
             return None;
         }
         // Draws of one chain are worth about half as many.
-        let draws = if with == With::ExactMoments { f64::INFINITY } else { 0.5 * known.draws as f64 };
+        let draws =
+            if with == With::ExactMoments { f64::INFINITY } else { 0.5 * known.draws as f64 };
         let unit = effective.recip() + draws.recip();
         let z = bound_of_largest(2 * dim, TAIL);
         let mut worst = Self { with, shift: (0.0, f64::INFINITY), spread: (0.0, f64::INFINITY) };
@@ -61,10 +62,8 @@ impl Comparison {
             let square = central(2, mean);
             // Far draws decide the spread of heavy tails.
             let kurtosis = (central(4, mean) / (square * square)).max(3.0);
-            let shift = (
-                (mean - known.mean[j]).abs() / known.sd[j],
-                NEGLIGIBLE_SHIFT + z * unit.sqrt(),
-            );
+            let shift =
+                ((mean - known.mean[j]).abs() / known.sd[j], NEGLIGIBLE_SHIFT + z * unit.sqrt());
             let spread = (
                 (square.sqrt() / known.sd[j]).ln().abs(),
                 NEGLIGIBLE_SPREAD + z * 0.5 * ((kurtosis - 1.0) * unit).sqrt(),

@@ -95,6 +95,8 @@ pub struct Subject<'a, T> {
     pub theta: MatRef<'a, T>,
     /// ∇log π there, on all of the data.
     pub score: MatRef<'a, T>,
+    /// Standard deviation of the log density over the sample.
+    pub density_sd: f64,
     /// How many independent draws the sample is worth.
     pub effective: f64,
     /// For draws collected from chains that do not push one another: the worst R̂ and the smallest
@@ -215,6 +217,10 @@ impl<T: Real> Subject<'_, T> {
         self.look_at_the_shape(&mut found)?;
         self.look_at_modes(&mut found);
         self.look_at_the_rank(&mut found);
+        if self.comparison.is_some_and(|known| known.means_agree() && known.spreads_agree()) {
+            // What the score could not tell, the comparison has.
+            found.faults.retain(|&fault| fault != Fault::Vague);
+        }
         Ok(self.conclude(found))
     }
 }

@@ -83,7 +83,8 @@ pub fn find_wrong_gradient<T: Real>(
             // Others at every place, where there are more than can be asked.
             let j = (k * dim + i * dim / PLACES) / asked % dim;
             let slope = score.row(i)[j].as_f64().abs();
-            let unit = if slope > 0.0 { slope.recip() } else { theta.row(i)[j].as_f64().abs().max(1.0) };
+            let unit =
+                if slope > 0.0 { slope.recip() } else { theta.row(i)[j].as_f64().abs().max(1.0) };
             if slope.is_finite() {
                 tries.extend(STEPS.iter().map(|step| (i, j, step * unit)));
             }
@@ -96,20 +97,21 @@ pub fn find_wrong_gradient<T: Real>(
         if j == along { x + T::of(sign * step) } else { x }
     });
     let (found, _) = evaluate(target, &points)?;
-    let mut known = tries.iter().zip(found.chunks_exact(2)).enumerate().map(|(k, (&(i, j, _), ends))| {
-        let moved = |row: usize| (points.row(row)[j] - theta.row(i)[j]).as_f64();
-        let (up, down) = (moved(2 * k), -moved(2 * k + 1));
-        let middle = log_density[i].as_f64();
-        let (above, below) = (ends[0].as_f64(), ends[1].as_f64());
-        let slope = (above - below) / (up + down);
-        let given = score.row(i)[j].as_f64();
-        let size = slope.abs().max(given.abs());
-        let noise = DIGITS * T::epsilon().as_f64() * above.abs().max(below.abs()) / (up + down);
-        let bend = (above - middle) / up - (middle - below) / down;
-        // Written so that NaN does not count.
-        let counts = noise <= ROUNDING * size && bend.abs() <= BENT * size;
-        (i, j, counts.then_some((slope, given, size)))
-    });
+    let mut known =
+        tries.iter().zip(found.chunks_exact(2)).enumerate().map(|(k, (&(i, j, _), ends))| {
+            let moved = |row: usize| (points.row(row)[j] - theta.row(i)[j]).as_f64();
+            let (up, down) = (moved(2 * k), -moved(2 * k + 1));
+            let middle = log_density[i].as_f64();
+            let (above, below) = (ends[0].as_f64(), ends[1].as_f64());
+            let slope = (above - below) / (up + down);
+            let given = score.row(i)[j].as_f64();
+            let size = slope.abs().max(given.abs());
+            let noise = DIGITS * T::epsilon().as_f64() * above.abs().max(below.abs()) / (up + down);
+            let bend = (above - middle) / up - (middle - below) / down;
+            // Written so that NaN does not count.
+            let counts = noise <= ROUNDING * size && bend.abs() <= BENT * size;
+            (i, j, counts.then_some((slope, given, size)))
+        });
     let mut of_one: Vec<(f64, f64, f64)> = Vec::new();
     let mut at = (usize::MAX, 0);
     loop {

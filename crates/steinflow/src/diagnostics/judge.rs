@@ -1,11 +1,11 @@
 //! From a run to its diagnosis: what is needed beside the particles is worked out here.
 
-use super::diagnosis::LARGEST_R_HAT;
 use super::counted::Counted;
+use super::diagnosis::LARGEST_R_HAT;
 use super::moved::moments_after_moves;
 use super::{
-    ChainSummary, Comparison, Diagnosis, Evidence, Subject, Verdict, With, find_wrong_gradient, modes,
-    summarise_chains, summarise_ensemble, weigh_modes,
+    ChainSummary, Comparison, Diagnosis, Evidence, Subject, Verdict, With, find_wrong_gradient,
+    modes, summarise_chains, summarise_ensemble, weigh_modes,
 };
 use crate::coordinates::Linear;
 use crate::dynamics::Structure;
@@ -91,8 +91,17 @@ fn whitened(theta: &Matrix<f64>, score: &Matrix<f64>) -> (Matrix<f64>, Matrix<f6
     (white, pulled)
 }
 
+/// The standard deviation of the numbers that are finite.
+fn spread(values: &[f64]) -> f64 {
+    let finite = || values.iter().filter(|value| value.is_finite());
+    let count = finite().count().max(1) as f64;
+    let mean = finite().sum::<f64>() / count;
+    (finite().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
+}
+
 /// A run that has ended.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "facts that have nothing to do with each other")]
 pub struct Judged<'a, T: Real> {
     /// What was sampled from.
     pub target: &'a dyn LogDensity<T>,
@@ -139,7 +148,7 @@ impl<T: Real> Judged<'_, T> {
             Some((draws, chains)) => (draws.cast(), chains),
             None => (last.cast::<f64>(), None),
         };
-        let (_, score) = target.at(&theta)?;
+        let (log_density, score) = target.at(&theta)?;
         let is_finite = score.as_slice().iter().chain(theta.as_slice()).all(|x| x.is_finite());
         let (mut search, mut modes) = (None, None);
         if self.search_modes && is_finite && theta.rows() > 1 {
@@ -167,6 +176,7 @@ impl<T: Real> Judged<'_, T> {
         let mut subject = Subject {
             theta: white.as_ref(),
             score: pulled.as_ref(),
+            density_sd: spread(&log_density),
             effective,
             chains,
             state: self.state.as_ref(),
@@ -186,10 +196,12 @@ impl<T: Real> Judged<'_, T> {
         let batch = self.state.rows().max(1) as u64;
         let allowed = ALWAYS_ALLOWED.max(self.gradients / 10);
         let left = allowed.saturating_sub(target.points().div_ceil(batch));
-        let is_hopeful = matches!(found.verdict, Verdict::Trust | Verdict::MeansOnly);
+        // Chains that have not met may be right all the same.
+        let is_hopeful = matches!(found.verdict, Verdict::Trust | Verdict::MeansOnly)
+            || (self.draws.is_some() && found.verdict == Verdict::NotConverged);
         let may_move = self.stop_rule.is_none() && comparison.is_none() && self.search_modes;
         if is_hopeful && may_move && batch >= FEWEST_TO_MOVE && left >= FEWEST_MOVES {
-            let moved = moments_after_moves(&target, &last.cast(), left)?;
+            let moved = moments_after_moves(&target, &last.cast(), left * 9 / 10)?;
             subject.comparison =
                 moved.and_then(|moved| Comparison::new(&theta, worth, With::MovedOn, &moved));
             if subject.comparison.is_some() {
@@ -227,7 +239,11 @@ impl<T: Real> Judged<'_, T> {
                 (0..draws.steps().len()).map(|t| all.row(t * chains + c)[j].as_f64()).collect()
             };
             let chains: Vec<Vec<f64>> = (0..chains).map(chain).collect();
-            if self.is_interacting { summarise_ensemble(&chains) } else { summarise_chains(&chains) }
+            if self.is_interacting {
+                summarise_ensemble(&chains)
+            } else {
+                summarise_chains(&chains)
+            }
         });
         let worst = summaries.collect::<Option<Vec<_>>>().and_then(|all| {
             all.into_iter().reduce(|a, b| ChainSummary {

@@ -33,7 +33,9 @@ const SAME: f64 = 0.2;
 const MOST_ENDS: usize = 16;
 /// A mode is worth a word when it weighs this much …
 const WORTH: f64 = 0.02;
-/// … or is no lower than this below the particles' own, in nats.
+/// … or this much, where it is no lower than so many nats below the particles' own: in many dimensions weights
+/// come out too small.
+const HIGH_WORTH: f64 = 0.002;
 const WORTHY_DEPTH: f64 = 3.0;
 /// A mode that a share of the particles climbs to weighs no more than this, and so much more: shares and
 /// weights are rough.
@@ -70,9 +72,8 @@ pub fn search_modes<T: Real>(
     particles: MatRef<'_, T>,
     seed: u64,
 ) -> Result<ModeSearch> {
-    let theta = Matrix::from_fn(particles.rows(), particles.cols(), |i, j| {
-        particles.row(i)[j].as_f64()
-    });
+    let theta =
+        Matrix::from_fn(particles.rows(), particles.cols(), |i, j| particles.row(i)[j].as_f64());
     let target = Counted::new(target);
     let (_, score) = target.at(&theta)?;
     search(&target, &theta, &score, seed)
@@ -128,7 +129,7 @@ pub(super) fn search(
     let is_missed = |place: &&Place| {
         let is_high = ends.log_density[place.end] > highest - WORTHY_DEPTH;
         match place.share {
-            0.0 => weight(place) > WORTH || is_high,
+            0.0 => weight(place) > if is_high { HIGH_WORTH } else { WORTH },
             share => weight(place) > FAIR_EXCESS + FAIR_RATIO * share,
         }
     };

@@ -108,17 +108,15 @@ impl<'a, T: Real> Auto<'a, T> {
 
     /// Where to look at the gradient: the start, or where it is usual to start.
     fn first_places(&self) -> Matrix<T> {
-        match &self.options.start {
-            Some(start) => start.cast(),
-            None => {
-                let mut places = Matrix::zeros(2, self.target.dim());
-                for i in 0..2 {
-                    let mut generator = stream(self.options.seed, Purpose::Probe, 0, i as u64);
-                    fill_standard_normal(&mut generator, places.row_mut(i));
-                }
-                places
-            }
+        if let Some(start) = &self.options.start {
+            return start.cast();
         }
+        let mut places = Matrix::zeros(2, self.target.dim());
+        for i in 0..2 {
+            let mut generator = stream(self.options.seed, Purpose::Probe, 0, i as u64);
+            fill_standard_normal(&mut generator, places.row_mut(i));
+        }
+        places
     }
 
     /// Runs until the stop rule is content, or the budget is spent.

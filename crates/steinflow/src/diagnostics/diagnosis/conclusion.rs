@@ -102,7 +102,10 @@ impl<T: Real> Subject<'_, T> {
                 Fault::WrongMomenta,
                 "auxiliary variables do not have the variance that they must have",
             ),
-            (Fault::Vague, "so few particles of this target cannot tell whether the spread is right"),
+            (
+                Fault::Vague,
+                "so few particles of this target cannot tell whether the spread is right",
+            ),
         ];
         if let Some((_, why)) = means_only.into_iter().find(|(fault, _)| found.has(*fault)) {
             return (Verdict::MeansOnly, why.to_owned());
@@ -117,9 +120,11 @@ impl<T: Real> Subject<'_, T> {
             (None, Some(_)) => "they are as good as those of exact draws, and a search around the \
                                 particles found no mode that they miss"
                 .to_owned(),
-            (_, None) => "they are as good as those of exact draws, where there are particles; modes \
+            (_, None) => {
+                "they are as good as those of exact draws, where there are particles; modes \
                           without particles were not searched for"
-                .to_owned(),
+                    .to_owned()
+            }
         };
         (Verdict::Trust, why)
     }
@@ -140,7 +145,9 @@ impl<T: Real> Subject<'_, T> {
         let mut say = |text: &str| advice.push(text.to_owned());
         let auto = "take the default method, auto, which mends its own spreads";
         match verdict {
-            Verdict::Trust => say("to be sure of modes that are far away, start wider, and compare"),
+            Verdict::Trust => {
+                say("to be sure of modes that are far away, start wider, and compare");
+            }
             Verdict::NotConverged if found.has(Fault::WrongGradient) => {
                 say("mend the gradient or the log density: their derivatives must agree");
             }
@@ -149,27 +156,37 @@ impl<T: Real> Subject<'_, T> {
                     || found.has(Fault::MissingMass)
                     || found.has(Fault::WrongWeights) =>
             {
-                say("start wider, so that every mode gets particles (start-sd), with the method auto, which \
-                     jumps between modes");
+                say(
+                    "start wider, so that every mode gets particles (start-sd), with the method auto, which \
+                     jumps between modes",
+                );
             }
             Verdict::NotConverged if self.stop_rule.is_some() => {
                 say("let it go on: ask for more gradients");
-                say("if particles do not mix, take more of them, start them where the modes are, or write \
-                     the model in other parameters");
+                say(
+                    "if particles do not mix, take more of them, start them where the modes are, or write \
+                     the model in other parameters",
+                );
             }
             Verdict::NotConverged => {
                 say("take more steps: the run can be resumed");
                 if found.has(Fault::Shifted) && !found.has(Fault::Moving) {
-                    say("or larger ones: the particles hardly move, but are not where they should be");
+                    say(
+                        "or larger ones: the particles hardly move, but are not where they should be",
+                    );
                 }
                 say("or take the default method, auto, which needs no steps");
             }
             Verdict::Collapsed if self.is_even => {
                 say(auto);
                 let more = (4 * dim).max(2 * count);
-                say(&format!("or more particles, {more} or more ({dim} coordinates, {count} particles)"));
+                say(&format!(
+                    "or more particles, {more} or more ({dim} coordinates, {count} particles)"
+                ));
             }
-            Verdict::Collapsed => say("take more steps, or larger ones: the start may be too narrow"),
+            Verdict::Collapsed => {
+                say("take more steps, or larger ones: the start may be too narrow");
+            }
             Verdict::MeansOnly
                 if found.has(Fault::Vague)
                     && !found.has(Fault::Wide)

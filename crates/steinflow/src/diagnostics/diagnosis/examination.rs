@@ -19,7 +19,7 @@ const NEGLIGIBLE_WEIGHT: f64 = 0.1;
 /// Relative variances within these are as good as 1.
 const NEGLIGIBLE_SPREAD: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 /// Deviations of relative variances, in mean square over directions, that do not matter.
-const NEGLIGIBLE_UNEVENNESS: f64 = 0.02;
+const NEGLIGIBLE_UNEVENNESS: f64 = 0.04;
 /// Passing a test proves little where means or spreads are this much less certain than those of as many
 /// draws of a Gaussian …
 const LARGEST_EXCESS: f64 = 2.0;
@@ -36,6 +36,10 @@ const LARGEST_VARIANCE_BEYOND: f64 = 0.5;
 const TAIL: f64 = 0.001;
 /// Chains whose R̂ is above this remember where they came from.
 const FORGETFUL_R_HAT: f64 = 1.2;
+/// So many chains need not have met, if what they say together is right, …
+const MANY_CHAINS: usize = 20;
+/// … unless their R̂ is above this.
+const MANY_R_HAT: f64 = 1.6;
 /// The same for an ensemble, whose means over all particles hardly vary.
 const STEADY_R_HAT: f64 = 1.03;
 /// Chains whose R̂ is above this have not been everywhere.
@@ -75,7 +79,8 @@ impl<T: Real> Subject<'_, T> {
             let values = &self.history[from..to];
             let count = values.len() as f64;
             let mean = values.iter().sum::<f64>() / count;
-            let square = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+            let square =
+                values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
             (mean, square / count)
         };
         // Single rows may be those of minibatches: tenths of the run are compared, by their own noise.
@@ -97,7 +102,12 @@ impl<T: Real> Subject<'_, T> {
         // Rows that follow one another are alike: their errors count twice.
         let noise = 2.0 * (before.1 + late.1).sqrt() / unit;
         // The mean of independent particles is itself uncertain, for as long as they remember.
-        let own = if self.is_even { 0.0 } else { 3.5 * (2.0 / self.state.rows() as f64).sqrt() };
+        let own = if self.is_even {
+            0.0
+        } else {
+            let excess = (self.density_sd / unit).max(1.0);
+            3.5 * (2.0 / self.state.rows() as f64).sqrt() * excess
+        };
         let bound = (4.0 * noise).max(NEGLIGIBLE_DRIFT).max(own);
         found.note(Fault::Moving, !(change.abs() <= bound));
         found.evidence.push(Evidence {
@@ -267,7 +277,11 @@ impl<T: Real> Subject<'_, T> {
     pub(super) fn look_at_chains(&self, found: &mut Findings) {
         let Some(chains) = self.chains else { return };
         let bound = if self.is_interacting { STEADY_R_HAT } else { FORGETFUL_R_HAT };
-        let has_forgotten = chains.r_hat <= bound;
+        // Many chains that agree with what is known do not need to have met.
+        let are_many = self.state.rows() >= MANY_CHAINS && chains.r_hat <= MANY_R_HAT;
+        let agrees =
+            self.comparison.is_some_and(|known| known.means_agree() && known.spreads_agree());
+        let has_forgotten = chains.r_hat <= bound || (are_many && agrees && !self.is_interacting);
         found.note(Fault::Remembering, !has_forgotten);
         found.evidence.push(Evidence {
             name: "R̂ of the collected draws",
@@ -311,7 +325,8 @@ impl<T: Real> Subject<'_, T> {
     pub(super) fn look_at_the_shape(&self, found: &mut Findings) -> Result<()> {
         // Draws along a chain are alike; the test is for independent ones.
         let count = self.theta.rows();
-        let kept = count.min(MOST_TESTED).min(self.effective as usize).max(2);
+        let most = if self.is_interacting { self.state.rows() } else { MOST_TESTED };
+        let kept = count.min(most).min(self.effective as usize).max(2);
         let thin = |matrix: MatRef<'_, T>| {
             Matrix::from_fn(kept, matrix.cols(), |i, j| matrix.row(i * count / kept)[j])
         };
@@ -404,7 +419,13 @@ impl<T: Real> Subject<'_, T> {
 pub(super) fn look_at_the_stop_rule(rule: &StopRule, found: &mut Findings) {
     found.note(Fault::Unsettled, !rule.is_settled());
     let mut note = |name, value, expected: String, meaning| {
-        found.evidence.push(Evidence { name, value, expected, passed: Some(rule.is_settled()), meaning });
+        found.evidence.push(Evidence {
+            name,
+            value,
+            expected,
+            passed: Some(rule.is_settled()),
+            meaning,
+        });
     };
     note(
         "R̂ over particles",

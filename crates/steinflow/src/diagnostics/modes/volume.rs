@@ -109,7 +109,8 @@ impl Mixture<'_> {
 
     fn log_density(&self, point: &[f64]) -> f64 {
         let (dim, square) = (point.len() as f64, distance(point, self.centre).powi(2));
-        let of = |width: &f64| -0.5 * square / (width * width) - dim * (0.5 * TAU.ln() + width.ln());
+        let of =
+            |width: &f64| -0.5 * square / (width * width) - dim * (0.5 * TAU.ln() + width.ln());
         log_sum(self.widths.iter().map(of)) - (self.widths.len() as f64).ln()
     }
 }
