@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use steinflow::diagnostics::Verdict;
 
 use crate::checkpoints::Every;
 use crate::flags::Flags;
@@ -126,8 +127,24 @@ Examples:
 #[command(after_help = DIAGNOSE_EXAMPLES)]
 pub struct DiagnoseArguments {
     /// Folders of finished runs of one model.
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(required_unless_present = "draws", conflicts_with = "draws", value_name = "RUN")]
     pub runs: Vec<PathBuf>,
+    /// Draws that were made elsewhere: a Parquet or CSV file whose columns have the model's parameter names,
+    /// with columns `chain` and `draw` where they are of several chains.
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub draws: Option<PathBuf>,
+    /// What they were drawn from: a name of `steinflow models`.
+    #[arg(long, value_name = "MODEL", requires = "draws")]
+    pub model: Option<String>,
+    /// Dimension of a model that comes in any.
+    #[arg(long, value_name = "D", requires = "draws")]
+    pub dim: Option<usize>,
+    /// Data of the model: a CSV file, or a name of `steinflow data list`.
+    #[arg(long, value_name = "FILE", requires = "draws")]
+    pub data: Option<PathBuf>,
+    /// The draws are particles at rest, spread evenly, such as those of SVGD.
+    #[arg(long, requires = "draws")]
+    pub resting: bool,
     /// Points to compare with: a Parquet or CSV file whose columns have the model's parameter names,
     /// such as particles.parquet of another run.
     #[arg(long, value_name = "FILE")]
@@ -194,8 +211,8 @@ pub enum Experiment {
     Posteriors(CommonArguments),
     /// Bayesian neural networks on the UCI regression sets, the paper's tables beside ours.
     Uci(UciArguments),
-    /// How often the verdict on a run is right, over targets whose exact draws are known.
-    Verdict(CommonArguments),
+    /// How often the verdict on a run is right, over targets whose exact draws or moments are known.
+    Verdict(VerdictArguments),
 }
 
 /// What every experiment takes.
@@ -227,6 +244,27 @@ pub struct ToyArguments {
     /// The first seed [default: 0].
     #[arg(long, value_name = "SEED", allow_negative_numbers = true)]
     pub seed: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub struct VerdictArguments {
+    #[command(flatten)]
+    pub common: CommonArguments,
+    /// Only these targets, separated by commas; results stay in OUT.jobs.jsonl for the whole [default: all].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub targets: Vec<String>,
+    /// Only these ways to sample, separated by semicolons, as the settings label them [default: all].
+    #[arg(long, value_name = "NAMES", value_delimiter = ';')]
+    pub ways: Vec<String>,
+    /// Only so many seeds [default: all ten].
+    #[arg(long, value_name = "COUNT")]
+    pub seeds: Option<usize>,
+    /// Other seeds than those of the published table: ten from this one on.
+    #[arg(long, value_name = "SEED")]
+    pub first_seed: Option<u64>,
+    /// Threads to use, a job each [default: all cores]. The result does not depend on it.
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
 }
 
 #[derive(Args, Debug)]
@@ -351,9 +389,21 @@ pub struct OutputArguments {
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 
+    /// Exit with code 3 when the verdict is worse than this: trust, means-only, not-converged or collapsed.
+    #[arg(long, value_name = "VERDICT", value_parser = verdict, help_heading = "Output")]
+    pub require: Option<Verdict>,
+
     /// Threads to use [default: all cores]. The result does not depend on it.
     #[arg(long, value_name = "COUNT", help_heading = "Output")]
     pub threads: Option<usize>,
+}
+
+fn verdict(text: &str) -> Result<Verdict, String> {
+    let names = || Verdict::ALL.iter().map(|verdict| verdict.name());
+    Verdict::ALL
+        .into_iter()
+        .find(|verdict| verdict.name() == text)
+        .ok_or_else(|| format!("write one of {}", names().collect::<Vec<_>>().join(", ")))
 }
 
 fn port(text: &str) -> Result<u16, String> {

@@ -1,6 +1,7 @@
 //! `steinflow diagnose`, and the verdict that every run ends with.
 
 mod distances;
+mod foreign;
 mod past_run;
 pub mod verdict;
 
@@ -21,6 +22,7 @@ use crate::sample::start_threads;
 use crate::summary::{short, table};
 use distances::{DistanceRow, SteinRow};
 use past_run::PastRun;
+use verdict::Left;
 
 /// All that is known of a run.
 #[derive(Serialize)]
@@ -44,6 +46,10 @@ struct MomentRow {
 
 pub fn command(arguments: &DiagnoseArguments) -> Result<ExitCode> {
     start_threads(arguments.threads)?;
+    if let (Some(file), Some(model)) = (&arguments.draws, &arguments.model) {
+        foreign::judge(file, model, arguments)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let runs: Vec<PastRun> =
         arguments.runs.iter().map(|run| PastRun::read(run)).collect::<Result<_>>()?;
     for (run, path) in runs.iter().zip(&arguments.runs).skip(1) {
@@ -60,17 +66,15 @@ pub fn command(arguments: &DiagnoseArguments) -> Result<ExitCode> {
         .transpose()?;
     let mut examined = Vec::new();
     for (run, path) in runs.iter().zip(&arguments.runs) {
-        let particles = (&run.state, &run.structure);
-        let (course, draws) = (&run.course, run.draws.as_ref());
-        let verdict = verdict::judge(
-            &run.config,
-            &*run.model,
-            particles,
-            course,
-            draws,
-            run.stop_rule.as_ref(),
-            run.warm_moments.as_ref(),
-        )?;
+        let left = Left {
+            particles: (&run.state, &run.structure),
+            course: &run.course,
+            draws: run.draws.as_ref(),
+            stop_rule: run.stop_rule.as_ref(),
+            warm_moments: run.warm_moments.as_ref(),
+            gradients: run.gradients,
+        };
+        let verdict = verdict::judge(&run.config, &*run.model, &left)?;
         let mut bytes = Vec::new();
         write_json(&verdict, &mut bytes)?;
         add_to_run(path, DIAGNOSIS, &bytes, true)?;
@@ -108,22 +112,45 @@ pub fn command(arguments: &DiagnoseArguments) -> Result<ExitCode> {
 
 /// Points of a Parquet or CSV file whose columns are the model's parameters.
 fn read_reference(path: &Path, names: &[String]) -> Result<Matrix<f64>> {
-    if !path.exists() {
-        let remedy = "there is no such file; give a Parquet or CSV file";
-        return Err(steinflow::Error::setting("reference", path.display(), remedy).into());
-    }
-    if path.extension().is_some_and(|extension| extension == "parquet") {
+    let file = PointFile::open("reference", path)?;
+    file.columns(names)
+}
+
+/// A Parquet or CSV file.
+enum PointFile {
+    Parquet(Table),
+    Csv(steinflow_models::data::Table),
+}
+
+impl PointFile {
+    fn open(what: &'static str, path: &Path) -> Result<Self> {
+        if !path.exists() {
+            let remedy = "there is no such file; give a Parquet or CSV file";
+            return Err(steinflow::Error::setting(what, path.display(), remedy).into());
+        }
+        if path.extension().is_none_or(|extension| extension != "parquet") {
+            return Ok(Self::Csv(read_table(path, None)?.0));
+        }
         let needed = parquet_memory(path)?;
         if let Some(free) = available().filter(|&free| needed > free) {
             return Err(Error::TableTooLarge { path: path.to_owned(), needed, free });
         }
-        return Ok(Table::open(path)?.matrix(names)?);
+        Ok(Self::Parquet(Table::open(path)?))
     }
-    let (table, _) = read_table(path, None)?;
-    let column = |name: &String| table.position(Some(name)).map_err(steinflow_models::Error::from);
-    let columns: Vec<usize> = names.iter().map(column).collect::<Result<_, _>>()?;
-    let values = table.values();
-    Ok(Matrix::from_fn(values.rows(), names.len(), |i, j| values.row(i)[columns[j]]))
+
+    fn columns(&self, names: &[String]) -> Result<Matrix<f64>> {
+        match self {
+            Self::Parquet(table) => Ok(table.matrix(names)?),
+            Self::Csv(table) => {
+                let column = |name: &String| {
+                    table.position(Some(name)).map_err(steinflow_models::Error::from)
+                };
+                let columns: Vec<usize> = names.iter().map(column).collect::<Result<_, _>>()?;
+                let values = table.values();
+                Ok(Matrix::from_fn(values.rows(), names.len(), |i, j| values.row(i)[columns[j]]))
+            }
+        }
+    }
 }
 
 fn moments(runs: &[PastRun]) -> Vec<MomentRow> {

@@ -69,6 +69,8 @@ impl Error {
     pub const USAGE: u8 = 2;
     /// Exit code of a run that failed.
     pub const FAILURE: u8 = 1;
+    /// Exit code of a run whose verdict is worse than what was required.
+    pub const DOUBTED: u8 = 3;
     /// Exit code of a run that was interrupted, by custom 128 + SIGINT.
     pub const INTERRUPTED: u8 = 130;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 use steinflow::Real;
-use steinflow::diagnostics::StopRule;
+use steinflow::diagnostics::{StopRule, Verdict};
 use steinflow::run::{Ended, Outcome};
 use steinflow_io::record::{self, Diagnosis, Summary};
 use steinflow_io::{CheckpointFile, RunFolder, Unfinished, write_checkpoint, write_json};
@@ -144,7 +144,7 @@ impl Job<'_> {
             self.publish(folder, &writer, &result).inspect_err(|_| self.say_how_to_go_on())?;
         unfinished.remove();
         summary::print(&summary, &self.out, self.output.json)?;
-        Ok(self.farewell(&outcome, &interrupt))
+        Ok(self.farewell(&outcome, &interrupt, summary.diagnosis.as_ref()))
     }
 
     /// Puts the folder of the run in its place.
@@ -185,19 +185,16 @@ impl Job<'_> {
     /// Whether the particles can be believed. A verdict that cannot be had is no reason to lose the run.
     fn judge<T: Real>(&self, result: &Found<'_, T>) -> Option<Diagnosis> {
         let &Found { model, outcome, record, .. } = result;
-        let particles = (&outcome.state, &outcome.structure);
-        let (course, samples) = (record.trace.rows().into(), record.samples.as_ref());
         let rule = outcome.report.as_ref().map(StopRule::from);
-        let rule = rule.as_ref();
-        match verdict::judge(
-            &self.config,
-            model,
-            particles,
-            &course,
-            samples,
-            rule,
-            outcome.warm_moments.as_ref(),
-        ) {
+        let left = verdict::Left {
+            particles: (&outcome.state, &outcome.structure),
+            course: &record.trace.rows().into(),
+            draws: record.samples.as_ref(),
+            stop_rule: rule.as_ref(),
+            warm_moments: outcome.warm_moments.as_ref(),
+            gradients: outcome.gradients,
+        };
+        match verdict::judge(&self.config, model, &left) {
             Ok(diagnosis) => Some(diagnosis),
             Err(error) => {
                 tell!("warning: there is no verdict: {error}");
@@ -232,9 +229,22 @@ impl Job<'_> {
         }
     }
 
-    fn farewell<T>(&self, outcome: &Outcome<T>, interrupt: &Interrupt) -> ExitCode {
+    fn farewell<T>(
+        &self,
+        outcome: &Outcome<T>,
+        interrupt: &Interrupt,
+        diagnosis: Option<&Diagnosis>,
+    ) -> ExitCode {
         if outcome.ended != Ended::Interrupted {
-            return ExitCode::SUCCESS;
+            let Some(required) = self.output.require else { return ExitCode::SUCCESS };
+            let rank = |verdict| Verdict::ALL.iter().position(|&other| other == verdict);
+            let found = diagnosis.and_then(Diagnosis::verdict);
+            if found.is_some_and(|found| rank(found) <= rank(required)) {
+                return ExitCode::SUCCESS;
+            }
+            let found = found.map_or("none", Verdict::name);
+            tell!("the verdict is {found}, and {} was required", required.name());
+            return ExitCode::from(Error::DOUBTED);
         }
         let (steps, run) = (outcome.steps, self.out.display());
         if self.output.checkpoint_every == Some(Every::Never) {

@@ -4,6 +4,8 @@ mod support {
     pub mod desk;
 }
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 use support::desk::Desk;
 
@@ -114,4 +116,112 @@ fn wrong_requests_are_refused() {
     desk.fail("diagnose run --bandwidth wide", 2, &["bandwidth rule `wide`"]);
     desk.fail("diagnose run --reference points.csv", 2, &["`y`"]);
     desk.fail("diagnose run --reference missing.parquet", 2, &["missing.parquet"]);
+}
+
+#[test]
+fn a_script_can_require_a_verdict() {
+    let desk = Desk::new();
+    let good = "sample standard-normal --dim 2 -m svgd --steps 500 -q --require";
+    desk.succeed(&format!("{good} trust --out good"));
+    let collapsed =
+        "sample standard-normal --dim 50 -m svgd --steps 300 --step-size 1 -q --require";
+    let output = desk.run(&format!("{collapsed} trust --out a"));
+    assert_eq!(output.status.code(), Some(3));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("the verdict is collapsed, and trust was required"), "{said}");
+    // The run is kept all the same.
+    assert_eq!(json(&desk.read("a/diagnosis.json"))["verdict"], "collapsed");
+    desk.succeed(&format!("{collapsed} collapsed --out b"));
+    desk.fail(&format!("{collapsed} splendid --out c"), 2, &["trust, means-only"]);
+}
+
+/// What is advised works: the next verdict is better.
+#[test]
+fn advice_is_worth_following() {
+    let desk = Desk::new();
+    let diagnosis = |arguments: &str, name: &str| {
+        desk.succeed(&format!("sample {arguments} -q --out {name}"));
+        let found = json(&desk.read(&format!("{name}/diagnosis.json")));
+        (found["verdict"].as_str().unwrap().to_owned(), found["advice"].to_string())
+    };
+    for (name, bad, words, better) in [
+        (
+            "collapsed",
+            "standard-normal --dim 50 -m svgd --steps 300 --step-size 1",
+            "default method, auto",
+            "standard-normal --dim 50",
+        ),
+        (
+            "missing",
+            "mixture -m svgd --steps 300 --start-mean=-3,-1 --start-sd 0.5",
+            "start wider",
+            "mixture -m auto --start-mean 0 --start-sd 5",
+        ),
+        (
+            "moving",
+            "gaussian -m ld --steps 40 --step-size 0.001 --start-mean 5 --start-sd 0.5",
+            "auto, which needs no steps",
+            "gaussian -m auto --start-mean 5 --start-sd 0.5",
+        ),
+    ] {
+        let (verdict, advice) = diagnosis(bad, name);
+        assert_ne!(verdict, "trust", "{name}");
+        assert!(advice.contains(words), "{name}: {advice}");
+        assert_eq!(diagnosis(better, &format!("{name}-better")).0, "trust", "{name}");
+    }
+}
+
+/// A resting cloud on a slow ridge: the target's own moments tell.
+#[test]
+fn exact_moments_tell_a_slow_ridge() {
+    let desk = Desk::new();
+    desk.succeed("sample banana -m svgd --steps 600 -q --out ridge");
+    let found = json(&desk.read("ridge/diagnosis.json"));
+    assert_ne!(found["verdict"], "trust", "{found}");
+    assert!(found.to_string().contains("against the exact one"), "{found}");
+}
+
+#[test]
+fn draws_from_elsewhere_are_judged() {
+    let desk = Desk::new();
+    desk.succeed("sample standard-normal --dim 2 -q --out run --seed 3");
+    let table = |chains: usize, draws: usize, scale: f64, apart: f64| {
+        let mut text = String::from("chain,draw,x,y\n");
+        let z = steinflow::testing::random_states(chains * draws, 2, 5);
+        for (i, row) in (0..chains * draws).map(|i| (i, z.row(i))) {
+            let (chain, draw) = (i / draws, i % draws);
+            let [x, y] = [row[0], row[1]].map(|x| scale * x + apart * chain as f64);
+            writeln!(text, "{chain},{draw},{x},{y}").unwrap();
+        }
+        text
+    };
+    let verdict = |file: &str, more: &str| {
+        let arguments =
+            format!("diagnose --draws {file} --model standard-normal --dim 2 --json {more}");
+        json(&desk.succeed(&arguments))["verdict"].as_str().unwrap().to_owned()
+    };
+    desk.write("chains.csv", table(4, 300, 1.0, 0.0));
+    assert_eq!(verdict("chains.csv", ""), "trust");
+    desk.write("narrow.csv", table(4, 300, 0.5, 0.0));
+    assert_eq!(verdict("narrow.csv", ""), "collapsed");
+    desk.write("apart.csv", table(4, 300, 1.0, 1.0));
+    assert_eq!(verdict("apart.csv", ""), "not-converged");
+    assert_eq!(verdict("run/particles.parquet", ""), "trust");
+    desk.fail("diagnose --draws chains.csv", 2, &["--model"]);
+    desk.fail("diagnose --draws none.csv --model banana", 2, &["none.csv"]);
+    desk.fail("diagnose run --draws chains.csv --model banana", 2, &["cannot be used with"]);
+}
+
+/// Particles that push one another with noise are one chain: their means over time are compared.
+#[test]
+fn an_interacting_diffusion_is_trusted_where_it_is_right() {
+    let desk = Desk::new();
+    let run = "sample standard-normal --dim 2 -m svgd-product --steps 2000 --collect-from 500 -q";
+    let mut trusted = 0;
+    for seed in 0..4 {
+        desk.succeed(&format!("{run} --collect-every 25 --seed {seed} --out {seed}"));
+        let verdict = &json(&desk.read(&format!("{seed}/diagnosis.json")))["verdict"];
+        trusted += usize::from(verdict == "trust");
+    }
+    assert!(trusted >= 3, "{trusted} of 4");
 }

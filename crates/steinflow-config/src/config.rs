@@ -37,6 +37,8 @@ pub struct Config {
     pub batch_size: Option<usize>,
     /// What to do with non-finite numbers.
     pub policy: NonFinitePolicy,
+    /// Whether gradient and log density are compared.
+    pub check_gradient: bool,
     /// The wall-clock limit.
     pub budget: Option<Duration>,
     /// Ends the run at rest.

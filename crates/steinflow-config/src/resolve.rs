@@ -153,6 +153,7 @@ impl Config {
             start: moving.start,
             batch_size: settings.batch_size,
             policy: moving.policy,
+            check_gradient: *settings.check_gradient.get_or_insert(true),
             budget: budget(settings.budget)?,
             tolerance: not_negative("tolerance", settings.tolerance)?,
             trace_every: *settings.trace_every.get_or_insert((total / 1000).max(1)),
@@ -183,7 +184,7 @@ fn resolve_adjusted(
     name: &str,
     moves: Moves,
 ) -> Result<Moving> {
-    const TAKES: [&str; 10] = [
+    const TAKES: [&str; 11] = [
         "method",
         "particles",
         "effective",
@@ -192,6 +193,7 @@ fn resolve_adjusted(
         "precision",
         "start_mean",
         "start_sd",
+        "check_gradient",
         "budget",
         "trace_every",
     ];

@@ -152,7 +152,8 @@ impl Config {
             // Bends would change the density of u, and other methods do not jump.
             sampler = sampler.warm_up(Options { bends: false, jumps: false, ..Options::default() });
         }
-        sampler = sampler.seed(self.seed).on_non_finite(self.policy);
+        sampler =
+            sampler.seed(self.seed).on_non_finite(self.policy).check_gradient(self.check_gradient);
         for (integrator, steps, step_size) in self.motions::<T>()? {
             sampler = sampler.phase(integrator, steps, step_size);
         }
@@ -189,7 +190,7 @@ impl Config {
             (options.moves, options.effective, options.gradients) = (moves, effective, gradients);
             (options.bends, options.jumps) = (with_bends_and_jumps, with_bends_and_jumps);
         }
-        let auto = Auto::new(target).options(options);
+        let auto = Auto::new(target).options(options).check_gradient(self.check_gradient);
         match self.budget {
             Some(budget) => auto.budget(budget),
             None => auto,

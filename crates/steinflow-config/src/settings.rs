@@ -97,6 +97,9 @@ steinflow::settings! {
             /// What to do with a non-finite score: `stop`, `freeze` the particle, or `shrink` the step
             /// [default: stop; shrink for bnn by sgnht-stein].
             non_finite: String as "POLICY",
+            /// Compare the gradient with differences of the log density before the run and after it; not
+            /// with minibatches [default: true].
+            check_gradient: bool as "true|false",
             /// Stop after this many seconds, keeping everything so far.
             budget: f64 as "SECONDS",
             /// Stop once the root-mean-square velocity is below this.

@@ -4,12 +4,15 @@ use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use steinflow::Matrix;
 use steinflow::diagnostics::{
     Course, Diagnosis, EnergyDistance, Judged, Statistic, SteinKernel, StopRule, pooled_bandwidth,
     sliced_wasserstein, squared_mean_discrepancy,
 };
+use steinflow::dynamics::{Dynamics, Langevin};
 use steinflow::kernel::{Bandwidth, Radial};
 use steinflow::run::{Samples, WarmMoments};
+use steinflow_models::NETWORK;
 
 use crate::arrays::{Array2, Number, Rows, matrix};
 use crate::config::Config;
@@ -17,10 +20,14 @@ use crate::errors::to_python;
 use crate::target::Target;
 use crate::threads::compute;
 
+/// A search for modes evaluates the target at some thousand points; where that takes more numbers than this, it
+/// would take longer than many runs.
+const MOST_NUMBERS: usize = 500_000;
+
 /// Judges the particles of a run, `state` with auxiliary variables; `draws` are collected ones, draw after
 /// draw of all particles.
 #[pyfunction]
-#[pyo3(signature = (target, state, config, *, log_densities, discrepancies, draws=None, stop_rule=None, warm_up=None, search_modes=true))]
+#[pyo3(signature = (target, state, config, *, log_densities, discrepancies, gradients=0, draws=None, stop_rule=None, warm_up=None, search_modes=true))]
 pub fn diagnose<'py>(
     py: Python<'py>,
     target: Target<'py>,
@@ -28,6 +35,7 @@ pub fn diagnose<'py>(
     config: PyRef<'py, Config>,
     log_densities: Vec<f64>,
     discrepancies: Vec<f64>,
+    gradients: u64,
     draws: Option<Array2<'py>>,
     stop_rule: Option<Said>,
     warm_up: Option<Drawn>,
@@ -41,6 +49,8 @@ pub fn diagnose<'py>(
         course: &course,
         stop_rule: stop_rule.map(StopRule::from),
         warm_moments: warm_up.map(WarmMoments::from),
+        exact_moments: target.exact_moments()?,
+        gradients,
         search_modes,
     };
     match (state, draws) {
@@ -89,12 +99,73 @@ impl From<Drawn> for WarmMoments {
     }
 }
 
+/// Judges draws that were made elsewhere: chains draw after draw, or a cloud of particles, which may be at rest.
+#[pyfunction]
+#[pyo3(signature = (target, draws, *, chains=None, resting=false, search_modes=true))]
+pub fn diagnose_draws<'py>(
+    py: Python<'py>,
+    target: Target<'py>,
+    draws: Array2<'py>,
+    chains: Option<usize>,
+    resting: bool,
+    search_modes: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    match draws {
+        Array2::Double(draws) => judge_draws(py, &target, &draws, chains, resting, search_modes),
+        Array2::Single(draws) => judge_draws(py, &target, &draws, chains, resting, search_modes),
+    }
+}
+
+fn judge_draws<'py, T: Number>(
+    py: Python<'py>,
+    target: &Target<'py>,
+    draws: &PyReadonlyArray2<'py, T>,
+    chains: Option<usize>,
+    resting: bool,
+    search_modes: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let target = target.density::<T>()?;
+    let target = &*target;
+    let structure = Dynamics::<T>::structure(&Langevin::new(), target.dim());
+    let theta = matrix(draws);
+    let (last, samples) = match chains {
+        None => (theta, None),
+        Some(chains) => {
+            let (rows, steps) = (theta.rows(), (theta.rows() / chains.max(1)) as u64);
+            let last = Matrix::from_fn(chains.min(rows), theta.cols(), |i, j| {
+                theta.row(rows - chains + i)[j]
+            });
+            let samples = Samples::resume(0, 1, chains, (0..steps).collect(), theta);
+            (last, Some(samples.map_err(to_python)?))
+        }
+    };
+    let judged = Judged {
+        target,
+        state: &last,
+        structure: &structure,
+        is_interacting: resting,
+        is_random: !resting,
+        course: &Course::default(),
+        draws: samples.as_ref(),
+        stop_rule: None,
+        warm_moments: None,
+        exact_moments: None,
+        gradients: 0,
+        check_gradient: true,
+        search_modes,
+    };
+    let found = compute(py, || judged.diagnose()).map_err(to_python)?;
+    describe(py, &found)
+}
+
 struct Request<'py, 's> {
     py: Python<'py>,
     config: &'s Config,
     course: &'s Course,
     stop_rule: Option<StopRule>,
     warm_moments: Option<WarmMoments>,
+    exact_moments: Option<WarmMoments>,
+    gradients: u64,
     search_modes: bool,
 }
 
@@ -125,7 +196,13 @@ impl<'py> Request<'py, '_> {
             draws: draws.as_ref(),
             stop_rule: self.stop_rule.as_ref(),
             warm_moments: self.warm_moments.as_ref(),
-            search_modes: self.search_modes,
+            exact_moments: self.exact_moments.as_ref(),
+            gradients: self.gradients,
+            check_gradient: self.config.complete.check_gradient
+                && self.config.complete.batch_size.is_none(),
+            search_modes: self.search_modes
+                && self.config.complete.model != NETWORK
+                && target.data_rows().saturating_mul(target.dim()) <= MOST_NUMBERS,
         };
         let found = compute(self.py, || judged.diagnose()).map_err(to_python)?;
         describe(self.py, &found)
@@ -149,6 +226,7 @@ fn describe<'py>(py: Python<'py>, found: &Diagnosis) -> PyResult<Bound<'py, PyDi
     }
     answer.set_item("evidence", evidence)?;
     answer.set_item("advice", &found.advice)?;
+    answer.set_item("evaluations", found.evaluations)?;
     Ok(answer)
 }
 

@@ -37,6 +37,7 @@ fn _steinflow(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(config::model_options, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(diagnose::diagnose, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnose::diagnose_draws, module)?)?;
     module.add_function(wrap_pyfunction!(diagnose::ksd_test, module)?)?;
     module.add_function(wrap_pyfunction!(diagnose::distances, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::velocity, module)?)?;

@@ -5,6 +5,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use steinflow::ensemble::Widened;
+use steinflow::run::WarmMoments;
 use steinflow::{LogDensity, MatMut, MatRef, Minibatch, Result};
 use steinflow_config::{Config, Start};
 use steinflow_models::Model;
@@ -29,6 +30,16 @@ impl Target<'_> {
             Self::BuiltIn(model) => Box::new(model.build::<T>()?),
             Self::Function(function) => Box::new(function),
         })
+    }
+
+    /// Its own moments, where they are known.
+    pub fn exact_moments(&self) -> PyResult<Option<WarmMoments>> {
+        let Self::BuiltIn(model) = self else { return Ok(None) };
+        Ok(model.build::<f64>()?.exact_moments().map(|exact| WarmMoments {
+            draws: usize::MAX,
+            sd: (0..exact.mean.len()).map(|j| exact.covariance.row(j)[j].sqrt()).collect(),
+            mean: exact.mean,
+        }))
     }
 
     /// The number of coordinates.

@@ -70,3 +70,48 @@ def test_distances_and_tests_refuse_what_does_not_fit():
         steinflow.ksd_test(x, x, replicates=3)
     with pytest.raises(ValueError, match="one row for each particle"):
         steinflow.ksd_test(np.zeros(3), np.zeros(3))
+
+
+def test_every_run_ends_with_its_verdict(capsys):
+    model = steinflow.model("standard-normal", dim=2)
+    result = steinflow.sample(model, method="svgd", steps=300)
+    assert result.diagnosis.verdict == "trust"
+    assert result.diagnosis.line in capsys.readouterr().err
+    assert repr(result).endswith("Trust>") and "may be used" in result._repr_html_()
+    assert 0 < result.diagnosis.evaluations <= 200 * len(result.theta)
+    silent = steinflow.sample(model, method="svgd", steps=300, diagnose=False)
+    assert silent.diagnosis is None and capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("factor, message", [(2.0, "2.000 times"), (0.5, "0.500 times")])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_gradient_that_is_not_the_log_densitys_is_refused(factor, message, dtype):
+    def wrong(theta):
+        return -0.5 * np.sum(theta**2, axis=1), -factor * theta
+
+    for method in ("auto", "svgd", "sghmc"):
+        with pytest.raises(ValueError, match=message):
+            steinflow.sample(wrong, shapes=2, method=method, dtype=dtype, progress=False)
+    run = dict(method="svgd", warm_up=False, steps=20, progress=False)
+    found = steinflow.sample(wrong, shapes=2, check_gradient=False, **run)
+    assert found.steps == 20
+
+
+def test_draws_from_elsewhere_are_judged(rng):
+    def normal(theta):
+        return -0.5 * np.sum(theta**2, axis=1), -theta
+
+    draws = rng.standard_normal((4, 500, 3))
+    assert steinflow.diagnose(draws, normal).verdict == "trust"
+    assert steinflow.diagnose(draws[0], normal).verdict == "trust"
+    assert steinflow.diagnose(draws[0, :100] * 0.6, normal).verdict == "collapsed"
+    stuck = draws + np.array([0.0, 0.0, 0.0, 3.0])[:, None, None]
+    assert steinflow.diagnose(stuck, normal).verdict == "not-converged"
+    resting = steinflow.sample(normal, shapes=3, method="svgd", progress=False).theta
+    assert steinflow.diagnose(resting, normal, resting=True).verdict == "trust"
+    by_name = steinflow.diagnose(draws, steinflow.model("standard-normal", dim=3))
+    assert by_name.verdict == "trust"
+    with pytest.raises(ValueError, match="draws has shape"):
+        steinflow.diagnose(np.zeros(3), normal)
+    with pytest.raises(TypeError, match="takes no 'steps'"):
+        steinflow.diagnose(draws, normal, steps=3)

@@ -2,24 +2,31 @@
 
 mod autocorrelation;
 mod auxiliary;
+mod comparison;
+mod counted;
 mod diagnosis;
 mod energy_distance;
+mod gradient;
 mod identities;
 mod judge;
 mod mean_discrepancy;
 mod mode_weights;
 mod modes;
+mod moved;
 mod normal;
 mod sliced;
 mod spectrum;
 mod stein_kernel;
 
-pub use autocorrelation::{ChainSummary, summarise_chains};
+pub use autocorrelation::{ChainSummary, summarise_chains, summarise_ensemble};
 pub use auxiliary::{AuxiliaryMarginal, auxiliary_marginals};
+pub use comparison::{Comparison, With};
 pub use diagnosis::{Diagnosis, Evidence, Subject, Verdict};
 pub use energy_distance::EnergyDistance;
+pub(crate) use gradient::require_gradient;
+pub use gradient::{WrongGradient, find_wrong_gradient};
 pub use identities::{Estimate, SteinIdentities, Unevenness};
-pub use judge::{Course, Judged, StopRule};
+pub use judge::{ALWAYS_ALLOWED, Course, Judged, StopRule};
 pub use mean_discrepancy::{pooled_bandwidth, squared_mean_discrepancy};
 pub use mode_weights::{ModeWeight, Modes, weigh_modes};
 pub use modes::{ModeSearch, search_modes};

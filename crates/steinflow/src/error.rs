@@ -72,6 +72,12 @@ pub enum Error {
         step_size: f64,
     },
 
+    /// A score that is not the gradient of the log density.
+    #[error(
+        "{0}: one of the two is wrong; mend it, or set check_gradient to false if it is meant to be so"
+    )]
+    WrongGradient(Box<crate::diagnostics::WrongGradient>),
+
     /// Particles that halving the step size could not bring back.
     #[error(
         "the particles had run away by step {step}: {halvings} halvings of the step size \
@@ -165,6 +171,7 @@ impl Error {
             Self::Setting { .. }
                 | Self::Unknown { .. }
                 | Self::Shape { .. }
+                | Self::WrongGradient { .. }
                 | Self::TooMuchMemory { .. }
         )
     }

@@ -32,6 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::coordinates::InCoordinates;
+use crate::diagnostics::require_gradient;
 use crate::dynamics::{Dynamics, Structure};
 use crate::ensemble::{Options, Report};
 use crate::field::Field;
@@ -186,6 +187,7 @@ pub struct Sampler<'a, T: Real> {
     resampling: Option<Resampling>,
     preconditioner: Option<RootMeanSquare>,
     warm_up: Option<Options>,
+    check_gradient: bool,
 }
 
 impl<'a, T: Real> Sampler<'a, T> {
@@ -212,7 +214,15 @@ impl<'a, T: Real> Sampler<'a, T> {
             resampling: None,
             preconditioner: None,
             warm_up: None,
+            check_gradient: true,
         }
+    }
+
+    /// Whether the score is compared with differences of the log density before the first step; it is,
+    /// except with minibatches. A difference is an error.
+    pub fn check_gradient(mut self, check: bool) -> Self {
+        self.check_gradient = check;
+        self
     }
 
     /// Lets an [ensemble](crate::ensemble) find where the mass is before the first step. The particles
@@ -416,6 +426,9 @@ impl<'a, T: Real> Sampler<'a, T> {
         let (begun, total_steps) = (Instant::now(), self.total_steps());
         let is_given = matches!(self.start, Start::At(_));
         let (mut theta, checkpoint) = self.start.particles(self.seed);
+        if self.check_gradient && self.batch_size.is_none() && checkpoint.is_none() {
+            require_gradient(&*self.target, theta.as_ref())?;
+        }
         let warmth = match (self.warm_up.take(), &checkpoint) {
             (None, _) => None,
             (Some(_), Some(checkpoint)) => {

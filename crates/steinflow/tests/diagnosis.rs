@@ -49,6 +49,9 @@ fn judge(target: &dyn LogDensity<f64>, theta: &Matrix<f64>) -> Result<Verdict> {
         draws: None,
         stop_rule: None,
         warm_moments: None,
+        exact_moments: None,
+        gradients: 0,
+        check_gradient: true,
         search_modes: true,
     };
     Ok(judged.diagnose()?.verdict)
@@ -78,6 +81,9 @@ fn the_collapse_of_svgd_is_caught_and_exact_draws_pass() -> Result<()> {
                 draws: None,
                 stop_rule: None,
                 warm_moments: None,
+                exact_moments: None,
+                gradients: steps,
+                check_gradient: true,
                 search_modes: true,
             };
             let diagnosis = judged.diagnose()?;

@@ -27,6 +27,8 @@ pub struct PastRun {
     pub course: Course,
     pub stop_rule: Option<StopRule>,
     pub warm_moments: Option<WarmMoments>,
+    /// Evaluations of all particles.
+    pub gradients: u64,
 }
 
 impl PastRun {
@@ -73,6 +75,7 @@ impl PastRun {
             course,
             stop_rule,
             warm_moments,
+            gradients: summary.gradients,
         })
     }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use steinflow::diagnostics::{Course, Judged, StopRule};
 use steinflow::dynamics::Structure;
 use steinflow::run::{Samples, WarmMoments};
-use steinflow::{Matrix, Real};
+use steinflow::{LogDensity, Matrix, Real};
 use steinflow_io::record::{Diagnosis, Evidence};
 use steinflow_models::{Model, NETWORK};
 
@@ -17,28 +17,54 @@ use steinflow_config::Config;
 /// this, it would take longer than many runs.
 const MOST_NUMBERS: usize = 500_000;
 
-/// Judges the particles of a run.
+/// What a run has left behind.
+pub struct Left<'a, T> {
+    /// The last particles z = (θ, r, …), and the blocks of those.
+    pub particles: (&'a Matrix<T>, &'a Structure),
+    pub course: &'a Course,
+    pub draws: Option<&'a Samples<T>>,
+    pub stop_rule: Option<&'a StopRule>,
+    pub warm_moments: Option<&'a WarmMoments>,
+    pub gradients: u64,
+}
+
+/// Judges the particles of a run, by the model's own moments too where it knows them.
 pub fn judge<T: Real>(
     config: &Config,
     model: &dyn Model<T>,
-    (state, structure): (&Matrix<T>, &Structure),
-    course: &Course,
-    draws: Option<&Samples<T>>,
-    stop_rule: Option<&StopRule>,
-    warm_moments: Option<&WarmMoments>,
+    left: &Left<'_, T>,
 ) -> Result<Diagnosis> {
+    let exact = model.exact_moments().map(|exact| WarmMoments {
+        draws: usize::MAX,
+        sd: (0..exact.mean.len()).map(|j| exact.covariance.row(j)[j].sqrt()).collect(),
+        mean: exact.mean,
+    });
+    judge_by(config, model, exact.as_ref(), left)
+}
+
+/// Judges them as those of a target whose moments are known to be `exact_moments`, if they are.
+pub fn judge_by<T: Real>(
+    config: &Config,
+    target: &(impl LogDensity<T> + ?Sized),
+    exact_moments: Option<&WarmMoments>,
+    left: &Left<'_, T>,
+) -> Result<Diagnosis> {
+    let (state, structure) = left.particles;
     let judged = Judged {
-        target: &model,
+        target: &target,
         state,
         structure,
         is_interacting: config.is_interacting(),
         is_random: config.is_random(),
-        course,
-        draws: draws.filter(|draws| !draws.steps().is_empty()),
-        stop_rule,
-        warm_moments,
+        course: left.course,
+        draws: left.draws.filter(|draws| !draws.steps().is_empty()),
+        stop_rule: left.stop_rule,
+        warm_moments: left.warm_moments,
+        exact_moments,
+        gradients: left.gradients,
+        check_gradient: config.check_gradient && config.batch_size.is_none(),
         search_modes: config.model != NETWORK
-            && model.data_rows().saturating_mul(model.dim()) <= MOST_NUMBERS,
+            && target.data_rows().saturating_mul(target.dim()) <= MOST_NUMBERS,
     };
     Ok(judged.diagnose()?.into())
 }

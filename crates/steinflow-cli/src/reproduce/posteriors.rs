@@ -16,7 +16,7 @@ use steinflow_models::posteriors::{self, Half};
 
 use super::jobs;
 use crate::args::CommonArguments;
-use crate::diagnose::verdict::judge;
+use crate::diagnose::verdict::{Left, judge};
 use crate::error::Result;
 
 const REFERENCES: &str = include_str!("../../../../experiments/posteriors/references.csv");
@@ -24,7 +24,7 @@ const SEEDS: u64 = 3;
 const METHODS: [&str; 3] = [AUTO, "svgd", "sghmc-stein"];
 
 /// Mean and standard deviation of every parameter.
-type Reference = Vec<(String, f64, f64)>;
+pub type Reference = Vec<(String, f64, f64)>;
 
 /// One run.
 #[derive(Clone, Deserialize, Serialize)]
@@ -57,7 +57,7 @@ impl Found {
 }
 
 /// The posteriors that have a reference.
-fn references() -> BTreeMap<String, Reference> {
+pub fn references() -> BTreeMap<String, Reference> {
     let mut found: BTreeMap<String, Reference> = BTreeMap::new();
     for line in REFERENCES.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
@@ -151,9 +151,15 @@ fn compare(name: &str, reference: &Reference, method: &str, seed: u64) -> Result
     let rule = outcome.report.as_ref().map(StopRule::from);
     let warm = outcome.warm_moments.as_ref();
     let course = trace.rows().into();
-    let particles = (&outcome.state, &outcome.structure);
-    let diagnosis =
-        judge(&config, &*model, particles, &course, samples.as_ref(), rule.as_ref(), warm)?;
+    let left = Left {
+        particles: (&outcome.state, &outcome.structure),
+        course: &course,
+        draws: samples.as_ref(),
+        stop_rule: rule.as_ref(),
+        warm_moments: warm,
+        gradients: outcome.gradients,
+    };
+    let diagnosis = judge(&config, &*model, &left)?;
     let theta: Matrix<f64> = samples
         .filter(|samples| !samples.steps().is_empty())
         .map_or_else(|| outcome.theta(), |samples| samples.theta());

@@ -10,12 +10,15 @@ use super::number;
 pub struct Diagnosis {
     /// The name of a [`Verdict`].
     pub verdict: String,
-    /// The reason for it, in a sentence.
+    /// What may be used, and why no more than that.
     pub headline: String,
     /// What it rests on.
     pub evidence: Vec<Evidence>,
     /// What to try next, the most promising first.
     pub advice: Vec<String>,
+    /// Points that the target was evaluated at for it.
+    #[serde(default)]
+    pub evaluations: u64,
 }
 
 /// One finding.
@@ -55,6 +58,7 @@ impl From<diagnostics::Diagnosis> for Diagnosis {
             headline: diagnosis.headline,
             evidence: evidence.collect(),
             advice: diagnosis.advice,
+            evaluations: diagnosis.evaluations,
         }
     }
 }

@@ -6,13 +6,21 @@
 (True, 64)
 
 `sample` takes a JAX, PyTorch or NumPy log density, a NumPyro or PyMC model, a Stan model or the name
-of a model that ships. `methods()` and `models()` list what has a name. `Result.diagnose`, `ksd_test` and
-`distances` say whether to believe particles. `velocity`, `kernel_sums`, `ksd` and `Dynamics` are the
+of a model that ships. `methods()` and `models()` list what has a name. `Result.diagnosis`,
+`diagnose`, `ksd_test` and `distances` say whether to believe particles. `velocity`, `kernel_sums`, `ksd` and `Dynamics` are the
 pieces, for a loop of your own.
 """
 
 from steinflow._catalogue import MethodInfo, ModelInfo, methods, model, models
-from steinflow._diagnosis import Diagnosis, Distances, Evidence, KsdTest, distances, ksd_test
+from steinflow._diagnosis import (
+    Diagnosis,
+    Distances,
+    Evidence,
+    KsdTest,
+    diagnose,
+    distances,
+    ksd_test,
+)
 from steinflow._dynamics import Coefficient, Dynamics
 from steinflow._low_level import bandwidth, jax_velocity, kernel_sums, ksd, velocity
 from steinflow._result import Result
@@ -32,6 +40,7 @@ __all__ = [
     "SamplingError",
     "__version__",
     "bandwidth",
+    "diagnose",
     "distances",
     "jax_velocity",
     "kernel_sums",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from steinflow import _settings, _steinflow
+from steinflow import _settings, _steinflow, _tree
 from steinflow._low_level import _rows
 
 if TYPE_CHECKING:
@@ -35,11 +35,19 @@ class Diagnosis:
     """`trust`, `means-only`, `not-converged`, `collapsed` or `diverged`."""
     title: str
     headline: str
+    """What may be used, and why no more than that."""
     evidence: tuple[Evidence, ...]
     advice: tuple[str, ...]
+    evaluations: int = 0
+    """Points that the target was evaluated at for it."""
+
+    @property
+    def line(self) -> str:
+        """The verdict in a line."""
+        return f"{self.title}: {self.headline}"
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {self.headline}", ""]
+        lines = [self.line, ""]
         width = max((len(item.name) for item in self.evidence), default=0)
         for item in self.evidence:
             mark = {True: "passed", False: "FAILED", None: ""}[item.passed]
@@ -60,13 +68,69 @@ def of_result(result: Result, search_modes: bool) -> Diagnosis:
         run.config,
         log_densities=result.trace["mean_log_density"].tolist(),
         discrepancies=result.trace["ksd"].tolist(),
+        gradients=result._outcome["gradients"],
         draws=draws if draws is not None and len(draws) else None,
         stop_rule=result.report,
         warm_up=result._outcome.get("warm_up"),
         search_modes=search_modes,
     )
+    return _made(found)
+
+
+def _made(found: dict[str, Any]) -> Diagnosis:
     evidence = tuple(Evidence(**item) for item in found.pop("evidence"))
     return Diagnosis(evidence=evidence, advice=tuple(found.pop("advice")), **found)
+
+
+def diagnose(
+    draws: Any, target: Any, *, resting: bool = False, search_modes: bool = True, **how: Any
+) -> Diagnosis:
+    """Judges draws that were made elsewhere.
+
+    >>> import numpy as np, steinflow
+    >>> def logdensity_and_gradient(theta):
+    ...     return -0.5 * np.sum(theta**2, axis=1), -theta
+    >>> rng = np.random.default_rng(0)
+    >>> steinflow.diagnose(rng.standard_normal((200, 2)), logdensity_and_gradient).verdict
+    'trust'
+    >>> steinflow.diagnose(0.5 * rng.standard_normal((4, 500, 2)), logdensity_and_gradient).verdict
+    'collapsed'
+
+    Parameters
+    ----------
+    draws
+        An array `(draws, d)`: a cloud of particles, or draws that do not depend on each other; or
+        `(chains, draws, d)`. On the unconstrained scale.
+    target
+        As for `steinflow.sample`.
+    resting
+        Whether the particles push one another and are at rest, as those of SVGD are: they are then
+        spread more evenly than draws, and have to do better.
+    search_modes
+        Whether to search for modes without particles.
+    how
+        What else `steinflow.sample` takes to make a target: `backend`, `model_args`, `model_kwargs`,
+        `loglikelihood_fn`, `logprior_fn`, `data`, `dtype`.
+    """
+    from steinflow._sample import target_of
+
+    points = _tree.numbers(draws)
+    if points.ndim not in (2, 3) or points.size == 0:
+        raise ValueError(
+            f"draws has shape {points.shape}: give (draws, d) or (chains, draws, d), one row a draw"
+        )
+    made = target_of(target, points.shape[-1], how)
+    if made.dim != points.shape[-1]:
+        raise ValueError(f"draws has {points.shape[-1]} numbers a draw, the target {made.dim}")
+    chains = points.shape[0] if points.ndim == 3 else None
+    if chains is not None:
+        # Draw after draw of all chains.
+        points = points.swapaxes(0, 1)
+    rows = np.ascontiguousarray(points.reshape(-1, made.dim), made.dtype)
+    found = _steinflow.diagnose_draws(
+        made.built_in or made, rows, chains=chains, resting=resting, search_modes=search_modes
+    )
+    return _made(found)
 
 
 class KsdTest(NamedTuple):

@@ -28,7 +28,11 @@ def html_of(result: Result) -> str:
     heading = html.escape(repr(result).strip("<>"))
     head = "".join(f"<th>{name}</th>" for name in ("", "mean", "sd", "5 %", "median", "95 %"))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    return f"<div><p><b>{heading}</b></p>{_picture(result)}{table}{note}</div>"
+    verdict = ""
+    if result.diagnosis is not None:
+        advice = "".join(f"<br/>→ {html.escape(one)}" for one in result.diagnosis.advice)
+        verdict = f"<p>{html.escape(result.diagnosis.line)}{advice}</p>"
+    return f"<div><p><b>{heading}</b></p>{verdict}{_picture(result)}{table}{note}</div>"
 
 
 def _picture(result: Result) -> str:

@@ -49,6 +49,8 @@ class Result:
         """What `auto` says of its draws: `done`, `reasons` if not, `effective` draws, `rhat`, `drift`,
         `acceptance`, `modes`, `bends`, gradients of the `warm_up` and `evaluations` in all."""
         self._outcome = outcome
+        self.diagnosis: Diagnosis | None = None
+        """The verdict that the run ended with; None with `diagnose=False`, or after Ctrl-C."""
 
     @property
     def config(self) -> str:
@@ -194,9 +196,10 @@ class Result:
         return _export.columns(self, constrained)
 
     def __repr__(self) -> str:
+        verdict = "" if self.diagnosis is None else f"; {self.diagnosis.title}"
         return (
             f"<steinflow.Result: {len(self.state)} particles in {self._run.target.dim} dimensions, "
-            f"{self.method}, {self.steps} steps, {self.ended}>"
+            f"{self.method}, {self.steps} steps, {self.ended}{verdict}>"
         )
 
     def _repr_html_(self) -> str:

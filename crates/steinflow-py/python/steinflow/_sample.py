@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
@@ -31,6 +33,7 @@ class Run:
     callbacks: Sequence[Callable[[Any], Any]]
     progress: bool
     save: Any = None
+    diagnose: bool = True
 
     def start(self, checkpoint: Any = None) -> Result:
         bar = Bar(f"{self.config.method} on {self.target.name}")
@@ -50,7 +53,20 @@ class Run:
         finally:
             if shown is not None:
                 bar.close()
-        return Result(self, outcome)
+        result = Result(self, outcome)
+        if self.diagnose and result.ended != "interrupted":
+            self._judge(result)
+        return result
+
+    def _judge(self, result: Result) -> None:
+        """Ends the run with its verdict. One that cannot be had is no reason to lose the run."""
+        try:
+            result.diagnosis = result.diagnose()
+        except Exception as error:
+            warnings.warn(f"there is no verdict: {error}", RuntimeWarning, stacklevel=4)
+            return
+        if self.progress:
+            print(result.diagnosis.line, file=sys.stderr)
 
     def resume(self, checkpoint: Any, **changes: Any) -> Result:
         """Goes on from a checkpoint with `steps` more than the run had."""
@@ -95,6 +111,7 @@ def sample(
     window: Sequence[tuple[float, float]] | None = None,
     callbacks: Iterable[Callable[[Any], Any]] = (),
     progress: bool = True,
+    diagnose: bool = True,
     checkpoint: str | PathLike[str] | None = None,
     checkpoint_seconds: float = 60.0,
     **settings: Unpack[RunSettings],
@@ -141,7 +158,10 @@ def sample(
         Functions of a step (`step`, `total_steps`, `particles`, `state`, `log_density`,
         `velocity_norm`, `bandwidths`, `step_size`, `gradients`, `seconds`); a true answer ends the run.
     progress
-        A bar on a terminal or in a notebook.
+        A bar on a terminal or in a notebook, and the verdict in a line at the end.
+    diagnose
+        Whether to judge the result: `result.diagnosis`. That takes at most a tenth of the run's
+        evaluations, or 200 where that is more.
     checkpoint, checkpoint_seconds
         A file that the run is saved to every so many seconds and at its end; where it exists, the run
         goes on from it.
@@ -175,7 +195,7 @@ def sample(
     config = _resolve(made, start, settings, dynamics, window)
     if start is not None:
         start = _checked_start(start, made, config)
-    run = Run(made, start, config, _functions(callbacks), progress)
+    run = Run(made, start, config, _functions(callbacks), progress, diagnose=diagnose)
     return run.start(_checkpoint(run, checkpoint, checkpoint_seconds))
 
 
@@ -284,6 +304,18 @@ def _make_target(
         made = numpyro.target(function, how["model_args"], how["model_kwargs"], dtype)
         return _with_flat_init(made, init)
     return _function_target(backend, target, init, dtype, how)
+
+
+def target_of(target: Any, dim: int, how: Mapping[str, Any]) -> Target:
+    """What `sample` would make of a target whose draws are rows of so many numbers."""
+    every = dict.fromkeys(("loglikelihood_fn", "logprior_fn", "data", "shapes", "backend"))
+    every |= {"shapes": dim, "model_args": (), "model_kwargs": {}, "dtype": None}
+    unknown = set(how) - set(every)
+    if unknown:
+        raise TypeError(f"diagnose takes no {sorted(unknown)[0]!r}; known: {', '.join(every)}")
+    every |= how
+    dtype = _precision(every.pop("dtype"))
+    return _make_target(target, None, dtype=dtype, **every)[0]
 
 
 def _function_target(

@@ -124,9 +124,18 @@ def diagnose(
     *,
     log_densities: Sequence[float],
     discrepancies: Sequence[float],
+    gradients: int = 0,
     draws: NDArray[Any] | None = None,
     stop_rule: Mapping[str, Any] | None = None,
     warm_up: Mapping[str, Any] | None = None,
+    search_modes: bool = True,
+) -> dict[str, Any]: ...
+def diagnose_draws(
+    target: Any,
+    draws: NDArray[Any],
+    *,
+    chains: int | None = None,
+    resting: bool = False,
     search_modes: bool = True,
 ) -> dict[str, Any]: ...
 def ksd_test(

@@ -49,6 +49,7 @@ class RunSettings(TypedDict, total=False):
     start_mean: float | Sequence[float] | None
     start_sd: float | None
     non_finite: str | float | Sequence[float] | None
+    check_gradient: bool | None
     budget: float | None
     tolerance: float | None
     trace_every: int | None

@@ -50,6 +50,45 @@ pub fn summarise_chains(chains: &[Vec<f64>]) -> Option<ChainSummary> {
     })
 }
 
+/// The same for particles that push one another: they are one chain of many numbers, so that their means over
+/// time are compared. At least 8 draws; `None` when there are fewer.
+///
+/// R̂ is that of stretches of time, and far nearer to 1 than that of single chains where nothing drifts.
+pub fn summarise_ensemble(particles: &[Vec<f64>]) -> Option<ChainSummary> {
+    let draws = particles.iter().map(Vec::len).min()?;
+    if draws < 8 {
+        return None;
+    }
+    let (count, batches) = (particles.len() as f64, (draws / 4).clamp(4, 16));
+    let length = draws / batches;
+    let all = || particles.iter().flat_map(|chain| &chain[draws - batches * length..draws]);
+    let total = (batches * length) as f64 * count;
+    let middle = all().sum::<f64>() / total;
+    let of = |function: &dyn Fn(f64) -> f64| {
+        let whole = all().map(|&x| function(x)).sum::<f64>() / total;
+        let variance = all().map(|&x| (function(x) - whole).powi(2)).sum::<f64>() / total;
+        let means: Vec<f64> = (0..batches)
+            .map(|b| {
+                let from = draws - (batches - b) * length;
+                let stretch = particles.iter().flat_map(|chain| &chain[from..from + length]);
+                stretch.map(|&x| function(x)).sum::<f64>() / (length as f64 * count)
+            })
+            .collect();
+        let between =
+            means.iter().map(|mean| (mean - whole).powi(2)).sum::<f64>() / (batches - 1) as f64;
+        let halves = mean(&means[batches / 2..]) - mean(&means[..batches / 2]);
+        (
+            (1.0 + between.max(0.5 * halves * halves) / variance).sqrt(),
+            batches as f64 * variance / between,
+        )
+    };
+    let (of_means, of_spreads) = (of(&|x| x), of(&|x| (x - middle).abs()));
+    Some(ChainSummary {
+        r_hat: of_means.0.max(of_spreads.0),
+        effective_sample_size: of_means.1.min(of_spreads.1).min(total),
+    })
+}
+
 /// Replaces every number by the normal quantile of its rank, ties by their mean rank.
 fn normal_scores(chains: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let length = chains.first().map_or(0, Vec::len);

@@ -11,7 +11,7 @@ pub(super) use examination::LARGEST_R_HAT;
 use examination::look_at_the_stop_rule;
 
 use super::identities::SteinIdentities;
-use super::{ChainSummary, ModeSearch, Modes, StopRule};
+use super::{ChainSummary, Comparison, ModeSearch, Modes, StopRule, WrongGradient};
 use crate::dynamics::Structure;
 use crate::{MatRef, Real, Result};
 
@@ -78,12 +78,14 @@ pub struct Evidence {
 pub struct Diagnosis {
     /// Whether the particles can be believed.
     pub verdict: Verdict,
-    /// The reason for it, in a sentence.
+    /// What may be used, and why no more than that.
     pub headline: String,
     /// What it rests on.
     pub evidence: Vec<Evidence>,
     /// What to try next, the most promising first.
     pub advice: Vec<String>,
+    /// Points that the target was evaluated at for it.
+    pub evaluations: u64,
 }
 
 /// What is to be judged.
@@ -93,6 +95,8 @@ pub struct Subject<'a, T> {
     pub theta: MatRef<'a, T>,
     /// ∇log π there, on all of the data.
     pub score: MatRef<'a, T>,
+    /// Standard deviation of the log density over the sample.
+    pub density_sd: f64,
     /// How many independent draws the sample is worth.
     pub effective: f64,
     /// For draws collected from chains that do not push one another: the worst R̂ and the smallest
@@ -104,19 +108,24 @@ pub struct Subject<'a, T> {
     pub structure: &'a Structure,
     /// Whether particles push one another without noise, and so are spread more evenly than draws.
     pub is_even: bool,
+    /// Whether particles push one another.
+    pub is_interacting: bool,
     /// Mean log density of the particles along the run, at even steps.
     pub history: &'a [f64],
     /// Stein discrepancy of the particles along the run, at even steps; may be empty.
     pub discrepancies: &'a [f64],
     /// What a sampler with an accept step says of its draws.
     pub stop_rule: Option<&'a StopRule>,
-    /// How far the spread is from that of draws which a warm-up has made, as the logarithm of a ratio, and
-    /// what is allowed; none without a warm-up.
-    pub unlike_draws: Option<(f64, f64)>,
+    /// How means and spreads compare with what is known from elsewhere.
+    pub comparison: Option<Comparison>,
+    /// A score that is not the gradient of the log density, if one was found.
+    pub wrong_gradient: Option<&'a WrongGradient>,
     /// What a search for modes without particles has found, if there was one.
     pub search: Option<&'a ModeSearch>,
     /// The modes that have particles, if they were weighed.
     pub modes: Option<&'a Modes>,
+    /// Whether the sample was collected along the run.
+    pub collects: bool,
 }
 
 /// What can be wrong.
@@ -124,7 +133,11 @@ pub struct Subject<'a, T> {
 enum Fault {
     /// The log density has fallen far below what it was.
     Fallen,
+    /// The score is not the gradient of the log density.
+    WrongGradient,
     MissingMode,
+    /// There is probability further out than any particle.
+    MissingMass,
     WrongWeights,
     /// A mean is off.
     Shifted,
@@ -141,8 +154,10 @@ enum Fault {
     /// Narrow along some directions, wide along others.
     Uneven,
     Misshapen,
-    /// Another spread than the draws of the warm-up.
-    UnlikeDraws,
+    /// Another mean than what it was compared with.
+    ShiftedFromKnown,
+    /// Another spread than what it was compared with.
+    UnlikeKnown,
     WrongMomenta,
     /// Nothing is known to be wrong, but nothing could be.
     Vague,
@@ -180,9 +195,11 @@ impl<T: Real> Subject<'_, T> {
             ));
         }
         let mut found = Findings::default();
+        found.note(Fault::WrongGradient, self.wrong_gradient.is_some());
         if let Some(rule) = self.stop_rule {
             look_at_the_stop_rule(rule, &mut found);
-            self.look_at_unvisited_modes(&mut found);
+            self.look_at_missing_mass(&mut found);
+            self.look_at_what_is_known(&mut found);
             self.look_at_the_rank(&mut found);
             return Ok(self.conclude(found));
         }
@@ -194,12 +211,16 @@ impl<T: Real> Subject<'_, T> {
         };
         self.look_at_means(&identities, &mut found);
         self.look_at_spreads(&identities, &mut found);
-        self.look_at_draws(&mut found);
+        self.look_at_what_is_known(&mut found);
         self.look_at_chains(&mut found);
         self.look_at_momenta(&mut found);
         self.look_at_the_shape(&mut found)?;
         self.look_at_modes(&mut found);
         self.look_at_the_rank(&mut found);
+        if self.comparison.is_some_and(|known| known.means_agree() && known.spreads_agree()) {
+            // What the score could not tell, the comparison has.
+            found.faults.retain(|&fault| fault != Fault::Vague);
+        }
         Ok(self.conclude(found))
     }
 }

@@ -1,15 +1,26 @@
 //! From a run to its diagnosis: what is needed beside the particles is worked out here.
 
+use super::counted::Counted;
 use super::diagnosis::LARGEST_R_HAT;
-use super::{ChainSummary, Diagnosis, Subject, search_modes, summarise_chains, weigh_modes};
+use super::moved::moments_after_moves;
+use super::{
+    ChainSummary, Comparison, Diagnosis, Evidence, Subject, Verdict, With, find_wrong_gradient,
+    modes, summarise_chains, summarise_ensemble, weigh_modes,
+};
 use crate::coordinates::Linear;
 use crate::dynamics::Structure;
 use crate::ensemble::Report;
 use crate::run::{Samples, TraceRow, WarmMoments};
-use crate::{LogDensity, MatRef, Matrix, Real, Result};
+use crate::{LogDensity, Matrix, Real, Result};
 
 /// More draws than this are thinned before the target is evaluated at them.
-const MOST_DRAWS: usize = 2000;
+const MOST_DRAWS: usize = 1000;
+/// Evaluations of all particles that a verdict may take, however short the run was.
+pub const ALWAYS_ALLOWED: u64 = 200;
+/// Fewer particles cannot be moved on, …
+const FEWEST_TO_MOVE: u64 = 8;
+/// … and not with fewer gradients.
+const FEWEST_MOVES: u64 = 50;
 
 /// What a trace tells of a run's course, at even steps.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,6 +56,17 @@ pub struct StopRule {
     pub drift: f64,
 }
 
+impl StopRule {
+    /// Whether the draws may be used: there may be fewer of them than were asked for, or tails so heavy that
+    /// a standard deviation means little, as long as the particles agree, nothing drifts and no move failed
+    /// hard.
+    pub fn is_settled(&self) -> bool {
+        let is_stiff = self.reasons.iter().any(|reason| reason.starts_with("stiff"));
+        let agrees = self.rhat < 1.05 && self.drift < 4.0 && self.effective >= 200.0;
+        self.is_met || (agrees && !is_stiff)
+    }
+}
+
 impl From<&Report> for StopRule {
     fn from(report: &Report) -> Self {
         Self {
@@ -57,38 +79,29 @@ impl From<&Report> for StopRule {
     }
 }
 
-/// The largest difference of a standard deviation from that of draws, as a logarithm, and how large a
-/// difference matters: a tenth, beyond what so many draws leave uncertain.
-fn unlike<T: Real>(theta: MatRef<'_, T>, draws: &WarmMoments) -> (f64, f64) {
-    let count = theta.rows() as f64;
-    let difference = |j: usize| {
-        let column = || (0..theta.rows()).map(|i| theta.row(i)[j].as_f64());
-        let mean = column().sum::<f64>() / count;
-        let square = column().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
-        (square.sqrt() / draws.sd[j]).ln().abs()
-    };
-    let fits = draws.sd.len() == theta.cols();
-    let largest = if fits { (0..theta.cols()).map(difference).fold(0.0, f64::max) } else { 0.0 };
-    // Draws of one chain are worth about half as many; an error of a standard deviation is 1/√(2n).
-    (largest, 0.1 + 3.0 / (draws.draws.max(1) as f64).sqrt())
-}
-
 /// The sample and its scores in coordinates fitted to both. What exact draws show, E s = 0 and
 /// E (θ − c)sᵀ = −I, they show in any; but single coordinates of a correlated target on raw scales show it
 /// with noise that hides everything.
-fn whitened<T: Real>(theta: MatRef<'_, T>, score: MatRef<'_, T>) -> (Matrix<T>, Matrix<T>) {
+fn whitened(theta: &Matrix<f64>, score: &Matrix<f64>) -> (Matrix<f64>, Matrix<f64>) {
     let (rows, dim) = (theta.rows(), theta.cols());
-    let wide = |from: MatRef<'_, T>| Matrix::from_fn(rows, dim, |i, j| from.row(i)[j].as_f64());
-    let (theta, score) = (wide(theta), wide(score));
     let linear = Linear::fit(theta.as_ref(), score.as_ref());
     let (mut white, mut pulled) = (Matrix::zeros(rows, dim), Matrix::zeros(rows, dim));
     linear.from_position(theta.as_slice(), white.as_mut_slice());
     linear.down(score.as_slice(), pulled.as_mut_slice());
-    (white.cast(), pulled.cast())
+    (white, pulled)
+}
+
+/// The standard deviation of the numbers that are finite.
+fn spread(values: &[f64]) -> f64 {
+    let finite = || values.iter().filter(|value| value.is_finite());
+    let count = finite().count().max(1) as f64;
+    let mean = finite().sum::<f64>() / count;
+    (finite().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
 /// A run that has ended.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "facts that have nothing to do with each other")]
 pub struct Judged<'a, T: Real> {
     /// What was sampled from.
     pub target: &'a dyn LogDensity<T>,
@@ -108,53 +121,107 @@ pub struct Judged<'a, T: Real> {
     pub stop_rule: Option<&'a StopRule>,
     /// Moments of draws that a warm-up has made.
     pub warm_moments: Option<&'a WarmMoments>,
-    /// Whether to look for modes without particles. Not for networks, whose units can change places:
-    /// they have more modes than anybody has particles.
+    /// The target's own moments, where they are known; whatever their `draws` says, they are exact.
+    pub exact_moments: Option<&'a WarmMoments>,
+    /// Evaluations of all particles that the run took: the verdict may take a tenth as many, or
+    /// [`ALWAYS_ALLOWED`] where that is more.
+    pub gradients: u64,
+    /// Whether the gradient is compared with differences of the log density: not with minibatches.
+    pub check_gradient: bool,
+    /// Whether to look for mass without particles, and to move the particles on. Not for networks, whose units
+    /// can change places: they have more modes than anybody has particles.
     pub search_modes: bool,
 }
 
 impl<T: Real> Judged<'_, T> {
-    /// Judges it. Takes one evaluation of the target at the particles, on all of its data, and some
-    /// hundred at a few points for the search.
+    /// Judges it.
     pub fn diagnose(&self) -> Result<Diagnosis> {
         let dim = self.structure.dim();
         let last = Matrix::from_fn(self.state.rows(), dim, |i, j| self.state.row(i)[j]);
-        let (theta, chains) = self.draws().unwrap_or((last, None));
-        let mut score = Matrix::zeros(theta.rows(), dim);
-        let mut log_density = vec![T::zero(); theta.rows()];
-        self.target.evaluate(theta.as_ref(), None, &mut log_density, score.as_mut())?;
-        let is_finite = score.as_slice().iter().chain(theta.as_slice()).all(|x| x.is_finite());
-        let (search, modes) = if self.search_modes && is_finite {
-            let theta = theta.as_ref();
-            (Some(search_modes(self.target, theta, 0)?), Some(weigh_modes(self.target, theta)?))
+        let target = Counted::new(self.target);
+        let wrong_gradient = if self.check_gradient {
+            find_wrong_gradient(self.target, last.as_ref())?
         } else {
-            (None, None)
+            None
         };
+        let (theta, chains) = match self.draws() {
+            Some((draws, chains)) => (draws.cast(), chains),
+            None => (last.cast::<f64>(), None),
+        };
+        let (log_density, score) = target.at(&theta)?;
+        let is_finite = score.as_slice().iter().chain(theta.as_slice()).all(|x| x.is_finite());
+        let (mut search, mut modes) = (None, None);
+        if self.search_modes && is_finite && theta.rows() > 1 {
+            search = Some(modes::search(&target, &theta, &score, 0)?);
+            if self.stop_rule.is_none() {
+                modes = Some(weigh_modes(&target, theta.as_ref())?);
+            }
+        }
         // Chains that have not been everywhere, and particles that push one another, are worth one draw
         // each.
         let effective = chains
             .filter(|chains| chains.r_hat <= LARGEST_R_HAT)
             .map_or(0.0, |chains| chains.effective_sample_size)
             .max(self.state.rows() as f64);
-        let unlike_draws = self.warm_moments.map(|draws| unlike(theta.as_ref(), draws));
-        let (theta, score) =
-            if is_finite { whitened(theta.as_ref(), score.as_ref()) } else { (theta, score) };
-        Subject {
-            theta: theta.as_ref(),
-            score: score.as_ref(),
+        let is_resting = self.is_resting();
+        let worth = if is_resting { f64::INFINITY } else { effective };
+        let comparison = match (self.exact_moments, self.warm_moments) {
+            (Some(exact), _) => Comparison::new(&theta, worth, With::ExactMoments, exact),
+            (None, Some(warm)) => Comparison::new(&theta, worth, With::WarmUp, warm),
+            (None, None) => None,
+        };
+        let (white, pulled) =
+            if is_finite { whitened(&theta, &score) } else { (theta.clone(), score) };
+        let (white, pulled) = (white.cast::<T>(), pulled.cast::<T>());
+        let mut subject = Subject {
+            theta: white.as_ref(),
+            score: pulled.as_ref(),
+            density_sd: spread(&log_density),
             effective,
             chains,
             state: self.state.as_ref(),
             structure: self.structure,
-            is_even: self.is_interacting && !self.is_random,
+            is_even: is_resting,
+            is_interacting: self.is_interacting,
             history: &self.course.log_densities,
             discrepancies: &self.course.discrepancies,
             stop_rule: self.stop_rule,
-            unlike_draws,
+            comparison,
+            wrong_gradient: wrong_gradient.as_ref(),
             search: search.as_ref(),
             modes: modes.as_ref(),
+            collects: self.draws.is_some(),
+        };
+        let mut found = subject.diagnose()?;
+        let batch = self.state.rows().max(1) as u64;
+        let allowed = ALWAYS_ALLOWED.max(self.gradients / 10);
+        let left = allowed.saturating_sub(target.points().div_ceil(batch));
+        // Chains that have not met may be right all the same.
+        let is_hopeful = matches!(found.verdict, Verdict::Trust | Verdict::MeansOnly)
+            || (self.draws.is_some() && found.verdict == Verdict::NotConverged);
+        let may_move = self.stop_rule.is_none() && comparison.is_none() && self.search_modes;
+        if is_hopeful && may_move && batch >= FEWEST_TO_MOVE && left >= FEWEST_MOVES {
+            let moved = moments_after_moves(&target, &last.cast(), left * 9 / 10)?;
+            subject.comparison =
+                moved.and_then(|moved| Comparison::new(&theta, worth, With::MovedOn, &moved));
+            if subject.comparison.is_some() {
+                found = subject.diagnose()?;
+            }
         }
-        .diagnose()
+        found.evaluations = target.points();
+        found.evidence.push(Evidence {
+            name: "cost of this verdict",
+            value: target.points().div_ceil(batch) as f64,
+            expected: format!("at most {allowed}"),
+            passed: None,
+            meaning: "evaluations of the target, each at as many points as there are particles",
+        });
+        Ok(found)
+    }
+
+    /// Whether the particles have no noise, and are at rest or on their way to it.
+    fn is_resting(&self) -> bool {
+        self.is_interacting && !self.is_random && self.draws.is_none()
     }
 
     /// The draws, evenly thinned, with the worst of their coordinates; none where there are too few for
@@ -167,21 +234,23 @@ impl<T: Real> Judged<'_, T> {
         if kept == 0 {
             return None;
         }
-        // Of particles that push one another without noise, paths are not chains.
-        if self.is_interacting && !self.is_random {
-            return Some((thin, None));
-        }
         let summaries = (0..all.cols()).map(|j| {
             let chain = |c: usize| -> Vec<f64> {
                 (0..draws.steps().len()).map(|t| all.row(t * chains + c)[j].as_f64()).collect()
             };
-            summarise_chains(&(0..chains).map(chain).collect::<Vec<_>>())
+            let chains: Vec<Vec<f64>> = (0..chains).map(chain).collect();
+            if self.is_interacting {
+                summarise_ensemble(&chains)
+            } else {
+                summarise_chains(&chains)
+            }
         });
-        let worst =
-            summaries.collect::<Option<Vec<_>>>()?.into_iter().reduce(|a, b| ChainSummary {
+        let worst = summaries.collect::<Option<Vec<_>>>().and_then(|all| {
+            all.into_iter().reduce(|a, b| ChainSummary {
                 r_hat: a.r_hat.max(b.r_hat),
                 effective_sample_size: a.effective_sample_size.min(b.effective_sample_size),
-            })?;
-        Some((thin, Some(worst)))
+            })
+        });
+        Some((thin, worst))
     }
 }

@@ -9,11 +9,11 @@ use crate::{LogDensity, MatRef, Matrix, Real, Result};
 /// More particles than this are thinned.
 const MOST_PARTICLES: usize = 300;
 /// Neighbours of a particle that a path may lead to.
-const NEIGHBOURS: usize = 8;
+const NEIGHBOURS: usize = 6;
 /// The share of the particles, those of lowest density, that paths do not lead through.
 const STRAGGLERS: f64 = 0.3;
 /// Points on a path.
-const POINTS: usize = 5;
+const POINTS: usize = 3;
 /// A valley is this deep, in nats.
 const VALLEY: f64 = 2.0;
 /// Entropies are taken from the distance to this neighbour.

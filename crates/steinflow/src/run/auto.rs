@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use super::observer::Camera;
 use super::{Checkpoint, Ended, EnsembleView, Observer, Outcome, Saved, Snapshot};
 use crate::arrays::Arrays;
+use crate::diagnostics::require_gradient;
 use crate::dynamics::{Dynamics, Langevin, Structure};
 use crate::ensemble::{Ensemble, Moment, Options, Stage, Status};
+use crate::random::{Purpose, fill_standard_normal, stream};
 use crate::{Error, LogDensity, MatRef, Matrix, Real, Result};
 
 /// Builds and runs the sampler that needs no settings; see [`crate::ensemble`].
@@ -33,6 +35,7 @@ pub struct Auto<'a, T: Real> {
     budget: Option<Duration>,
     interrupt: Option<Arc<AtomicBool>>,
     checkpoint: Option<Box<Checkpoint<T>>>,
+    check_gradient: bool,
 }
 
 impl<'a, T: Real> Auto<'a, T> {
@@ -45,7 +48,15 @@ impl<'a, T: Real> Auto<'a, T> {
             budget: None,
             interrupt: None,
             checkpoint: None,
+            check_gradient: true,
         }
+    }
+
+    /// Whether the score is compared with differences of the log density first; it is. A difference is an
+    /// error.
+    pub fn check_gradient(mut self, check: bool) -> Self {
+        self.check_gradient = check;
+        self
     }
 
     /// What there is to say.
@@ -95,6 +106,19 @@ impl<'a, T: Real> Auto<'a, T> {
         }
     }
 
+    /// Where to look at the gradient: the start, or where it is usual to start.
+    fn first_places(&self) -> Matrix<T> {
+        if let Some(start) = &self.options.start {
+            return start.cast();
+        }
+        let mut places = Matrix::zeros(2, self.target.dim());
+        for i in 0..2 {
+            let mut generator = stream(self.options.seed, Purpose::Probe, 0, i as u64);
+            fill_standard_normal(&mut generator, places.row_mut(i));
+        }
+        places
+    }
+
     /// Runs until the stop rule is content, or the budget is spent.
     pub fn run(self) -> Result<Outcome<T>> {
         self.check()?;
@@ -106,6 +130,9 @@ impl<'a, T: Real> Auto<'a, T> {
     pub fn run_here(self) -> Result<Outcome<T>> {
         let mut ensemble = self.ensemble()?;
         let begun = Instant::now();
+        if self.check_gradient && self.checkpoint.is_none() {
+            require_gradient(&*self.target, self.first_places().as_ref())?;
+        }
         let (earlier, mut step) = match &self.checkpoint {
             Some(checkpoint) => (checkpoint.elapsed, checkpoint.step),
             None => (Duration::ZERO, 0),

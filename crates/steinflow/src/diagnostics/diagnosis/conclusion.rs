@@ -1,7 +1,8 @@
-//! From what the tests found to a verdict, its reason, and what to try next.
+//! From what the tests found to a verdict, what may be used and why, and what to try next.
 
 use super::{Diagnosis, Evidence, Fault, Findings, Subject, Verdict};
 use crate::Real;
+use crate::diagnostics::With;
 
 /// A relative variance below this is no narrowness: scores point outwards as much as those of exact draws
 /// point inwards.
@@ -9,164 +10,202 @@ const OUTWARD: f64 = -1.0;
 
 impl<T: Real> Subject<'_, T> {
     pub(super) fn conclude(&self, found: Findings) -> Diagnosis {
-        if found.has(Fault::Fallen) && found.has(Fault::Wide) {
-            return diverged(
-                "log density has fallen far, and the particles are wide",
-                found.evidence,
-            );
+        if found.has(Fault::Fallen) && found.has(Fault::Wide) && self.wrong_gradient.is_none() {
+            let why = "the log density has fallen far, and the particles are wide";
+            return diverged(why, found.evidence);
         }
-        let percent = |share: f64| format!("{:.0} %", 100.0 * share.max(0.0));
-        let (verdict, headline) = if found.has(Fault::MissingMode) {
-            let headline = "There is a mode without particles.".to_owned();
-            (Verdict::NotConverged, headline)
-        } else if let Some(rule) = self.stop_rule
+        let (verdict, why) = self.reason(&found);
+        let use_of = match verdict {
+            Verdict::Trust => "Means, spreads and intervals may be used",
+            Verdict::MeansOnly => "Means may be used, spreads and intervals not",
+            Verdict::Collapsed if self.comparison.is_some_and(|known| known.means_agree()) => {
+                "Means may be used, spreads and intervals not"
+            }
+            Verdict::Collapsed => "Use neither spreads nor intervals, and means with care",
+            Verdict::NotConverged | Verdict::Diverged => "Use nothing of it yet",
+        };
+        let advice = self.advice(verdict, &found);
+        let headline = format!("{use_of}: {why}.");
+        Diagnosis { verdict, headline, evidence: found.evidence, advice, evaluations: 0 }
+    }
+
+    /// The verdict, and the worst of what was found.
+    fn reason(&self, found: &Findings) -> (Verdict, String) {
+        let not_converged = |why: &str| (Verdict::NotConverged, why.to_owned());
+        if let Some(fault) = self.wrong_gradient {
+            return (Verdict::NotConverged, fault.to_string());
+        }
+        if found.has(Fault::MissingMode) {
+            return not_converged("there is a mode without particles");
+        }
+        if let Some(rule) = self.stop_rule
             && found.has(Fault::Unsettled)
         {
             let why = rule.reasons.first().map_or("it ended early", String::as_str);
-            (Verdict::NotConverged, format!("The stop rule is not met: {why}."))
-        } else if found.has(Fault::WrongWeights) {
-            let headline = "The modes do not have the particles that they weigh.";
-            (Verdict::NotConverged, headline.to_owned())
-        } else if found.has(Fault::Shifted) || found.has(Fault::Moving) {
-            let why = match (found.has(Fault::Shifted), found.has(Fault::Moving)) {
-                (true, true) => "particles are still moving, and their means are off",
-                (true, false) => "means are not where the score is zero on average",
-                _ => "particles are still moving",
-            };
-            (Verdict::NotConverged, format!("The {why}."))
-        } else if found.has(Fault::Remembering) {
-            let headline = "The particles still remember where they were when the first draws were \
-                            collected.";
-            (Verdict::NotConverged, headline.to_owned())
-        } else if found.has(Fault::TooShort) {
-            let headline = format!(
-                "{} recorded steps are too few to show that the particles have come to rest.",
+            return (Verdict::NotConverged, format!("the stop rule is not met: {why}"));
+        }
+        if found.has(Fault::WrongWeights) {
+            return not_converged("the modes do not have the particles that they weigh");
+        }
+        if found.has(Fault::ShiftedFromKnown) {
+            return not_converged(match self.comparison.map(|known| known.with) {
+                Some(With::ExactMoments) => "means are not the target's own, which are known",
+                Some(With::WarmUp) => "means are not those of the draws that the warm-up made",
+                _ => "exact moves carry the means away",
+            });
+        }
+        if found.has(Fault::Shifted) || found.has(Fault::Moving) {
+            return not_converged(match (found.has(Fault::Shifted), found.has(Fault::Moving)) {
+                (true, true) => "the particles are still moving, and their means are off",
+                (true, false) => "the means are not where the score is zero on average",
+                _ => "the particles are still moving",
+            });
+        }
+        if found.has(Fault::Remembering) {
+            return not_converged(if self.is_interacting {
+                "the draws still drift: early and late ones differ"
+            } else {
+                "the particles still remember where they were when the first draws were collected"
+            });
+        }
+        if found.has(Fault::TooShort) {
+            let why = format!(
+                "{} recorded steps are too few to show that the particles have come to rest",
                 self.history.len()
             );
-            (Verdict::NotConverged, headline)
-        } else if found.narrowest < OUTWARD {
-            let headline =
-                "The score drives the particles apart, not together: they are far from rest.";
-            (Verdict::NotConverged, headline.to_owned())
-        } else if found.has(Fault::Narrow) {
-            let left = percent(found.narrowest);
-            let headline = format!(
-                "The particles have {left} of the target's variance where they are \
-                 narrowest. Means may be used, spreads and intervals not."
+            return (Verdict::NotConverged, why);
+        }
+        if found.narrowest < OUTWARD {
+            return not_converged(
+                "the score drives the particles apart, not together: they are far from rest",
             );
-            (Verdict::Collapsed, headline)
-        } else if found.has(Fault::Wide)
-            || found.has(Fault::Uneven)
-            || found.has(Fault::Misshapen)
-            || found.has(Fault::UnlikeDraws)
-            || found.has(Fault::WrongMomenta)
-        {
-            let why = if found.has(Fault::UnlikeDraws) {
-                "particles do not have the spread of the draws that their warm-up made"
-            } else if found.has(Fault::Wide) {
-                "particles are wider than the target"
-            } else if found.has(Fault::Uneven) {
-                "particles are too narrow along some directions, or too wide along others"
-            } else if found.has(Fault::Misshapen) {
-                "particles do not have the target's shape"
-            } else {
-                "auxiliary variables do not have the variance that they must have"
-            };
-            (Verdict::MeansOnly, format!("The {why}."))
-        } else if found.has(Fault::Vague) {
-            let headline = "So few particles of this target's tails cannot tell \
-                            whether the spread is right.";
-            (Verdict::MeansOnly, headline.to_owned())
-        } else {
-            let headline = if self.stop_rule.is_some() && self.search.is_some() {
-                "Every move was accepted or refused by the density itself, the particles agree with each \
-                 other, and a search around them found no mode that they miss."
-            } else if self.search.is_some() {
-                "Means and spreads are as good as those of exact draws, and a search around the particles \
-                 found no mode that they miss."
-            } else {
-                "Where there are particles, their means and spreads are as good as those of exact draws; \
-                 modes without particles were not searched for."
-            };
-            (Verdict::Trust, headline.to_owned())
+        }
+        if found.has(Fault::Narrow) {
+            let left = 100.0 * found.narrowest.max(0.0);
+            let why = format!(
+                "the particles have {left:.0} % of the target's variance where they are narrowest"
+            );
+            return (Verdict::Collapsed, why);
+        }
+        if found.has(Fault::MissingMass) {
+            return not_converged("there is probability further out than the particles reach");
+        }
+        let means_only = [
+            (Fault::UnlikeKnown, self.unlike()),
+            (Fault::Wide, "the particles are wider than the target"),
+            (
+                Fault::Uneven,
+                "the particles are too narrow along some directions, or too wide along others",
+            ),
+            (Fault::Misshapen, "the particles do not have the target's shape"),
+            (
+                Fault::WrongMomenta,
+                "auxiliary variables do not have the variance that they must have",
+            ),
+            (
+                Fault::Vague,
+                "so few particles of this target cannot tell whether the spread is right",
+            ),
+        ];
+        if let Some((_, why)) = means_only.into_iter().find(|(fault, _)| found.has(*fault)) {
+            return (Verdict::MeansOnly, why.to_owned());
+        }
+        let why = match (self.stop_rule, self.search) {
+            (Some(rule), Some(_)) => format!(
+                "every move was accepted or refused by the density itself, the particles agree with each \
+                 other on what {:.0} independent draws would say, and a search around them found no mode \
+                 that they miss",
+                rule.effective
+            ),
+            (None, Some(_)) => "they are as good as those of exact draws, and a search around the \
+                                particles found no mode that they miss"
+                .to_owned(),
+            (_, None) => {
+                "they are as good as those of exact draws, where there are particles; modes \
+                          without particles were not searched for"
+                    .to_owned()
+            }
         };
-        let advice = self.advice(verdict, &found);
-        Diagnosis { verdict, headline, evidence: found.evidence, advice }
+        (Verdict::Trust, why)
+    }
+
+    fn unlike(&self) -> &'static str {
+        match self.comparison.map(|known| known.with) {
+            Some(With::ExactMoments) => "the spread is not the target's own, which is known",
+            Some(With::WarmUp) => {
+                "the particles do not have the spread of the draws that their warm-up made"
+            }
+            _ => "exact moves change the spread of the particles",
+        }
     }
 
     fn advice(&self, verdict: Verdict, found: &Findings) -> Vec<String> {
         let (count, dim) = (self.theta.rows(), self.theta.cols());
         let mut advice = Vec::new();
+        let mut say = |text: &str| advice.push(text.to_owned());
+        let auto = "take the default method, auto, which mends its own spreads";
         match verdict {
             Verdict::Trust => {
-                advice.push(
-                    "to be sure of modes that are far away, start from elsewhere, or wider, and compare"
-                        .to_owned(),
-                );
+                say("to be sure of modes that are far away, start wider, and compare");
+            }
+            Verdict::NotConverged if found.has(Fault::WrongGradient) => {
+                say("mend the gradient or the log density: their derivatives must agree");
             }
             Verdict::NotConverged
-                if found.has(Fault::MissingMode) || found.has(Fault::WrongWeights) =>
+                if found.has(Fault::MissingMode)
+                    || found.has(Fault::MissingMass)
+                    || found.has(Fault::WrongWeights) =>
             {
-                advice.push("start wider, so that every mode gets particles".to_owned());
-                advice.push(
-                    "take dynamics that cross valleys: sghmc or sgrhmc-stein, with momentum"
-                        .to_owned(),
+                say(
+                    "start wider, so that every mode gets particles (start-sd), with the method auto, which \
+                     jumps between modes",
                 );
             }
             Verdict::NotConverged if self.stop_rule.is_some() => {
-                advice.push("let it go on: ask for more gradients".to_owned());
-                advice.push(
-                    "if particles do not mix, take more of them, start them where the modes are, or \
-                     write the model in other parameters"
-                        .to_owned(),
+                say("let it go on: ask for more gradients");
+                say(
+                    "if particles do not mix, take more of them, start them where the modes are, or write \
+                     the model in other parameters",
                 );
             }
             Verdict::NotConverged => {
-                advice.push("take more steps: the run can be resumed".to_owned());
+                say("take more steps: the run can be resumed");
                 if found.has(Fault::Shifted) && !found.has(Fault::Moving) {
-                    advice.push(
-                        "or larger ones: the particles hardly move, but are not where they should be"
-                            .to_owned(),
+                    say(
+                        "or larger ones: the particles hardly move, but are not where they should be",
                     );
                 }
-                if self.structure.blocks() == 1 {
-                    advice.push(
-                        "try dynamics with momentum, such as sghmc-stein or sghmc".to_owned(),
-                    );
-                }
+                say("or take the default method, auto, which needs no steps");
             }
             Verdict::Collapsed if self.is_even => {
-                advice.push(format!(
-                    "collect draws of a sampler that keeps its spread with few particles: \
-                     svgd-product, or the diffusion sghmc ({dim} coordinates, {count} particles)"
+                say(auto);
+                let more = (4 * dim).max(2 * count);
+                say(&format!(
+                    "or more particles, {more} or more ({dim} coordinates, {count} particles)"
                 ));
-                advice
-                    .push(format!("or take more particles, {} or more", (4 * dim).max(2 * count)));
             }
             Verdict::Collapsed => {
-                advice.push(
-                    "take more steps, or larger ones: the start may be too narrow".to_owned(),
-                );
+                say("take more steps, or larger ones: the start may be too narrow");
             }
             Verdict::MeansOnly
                 if found.has(Fault::Vague)
                     && !found.has(Fault::Wide)
-                    && !found.has(Fault::Uneven) =>
+                    && !found.has(Fault::Uneven)
+                    && !found.has(Fault::UnlikeKnown) =>
             {
-                advice.push(format!("take more particles, {} or more", 4 * count));
-            }
-            Verdict::MeansOnly if found.has(Fault::UnlikeDraws) => {
-                advice.push("take the draws of the default method, auto, for spreads".to_owned());
+                if !self.collects && !self.is_even {
+                    say("collect draws along the run (collect-from): its last particles are few");
+                }
+                say(&format!("or take more particles, {} or more", 4 * count));
             }
             Verdict::MeansOnly => {
+                say(auto);
                 if found.has(Fault::Wide) || found.has(Fault::WrongMomenta) {
-                    advice
-                        .push("take smaller steps: too large ones widen the particles".to_owned());
+                    say("or smaller steps: too large ones widen the particles");
                 }
                 if self.is_even {
-                    advice.push("take more particles, or a narrower kernel bandwidth".to_owned());
+                    say("or more particles");
                 }
-                advice.push("compare with the diffusion of the same dynamics".to_owned());
             }
             Verdict::Diverged => {}
         }
@@ -177,12 +216,13 @@ impl<T: Real> Subject<'_, T> {
 pub(super) fn diverged(why: &str, evidence: Vec<Evidence>) -> Diagnosis {
     Diagnosis {
         verdict: Verdict::Diverged,
-        headline: format!("The {why}."),
+        headline: format!("Use nothing of it: {why}."),
         evidence,
         advice: vec![
             "take steps a tenth as large".to_owned(),
             "start closer to the mode, or with the policy `shrink` for non-finite values"
                 .to_owned(),
         ],
+        evaluations: 0,
     }
 }

@@ -3,7 +3,7 @@
 use super::{Evidence, Fault, Findings, Subject};
 use crate::diagnostics::identities::{Estimate, SteinIdentities, Unevenness, bound_of_largest};
 use crate::diagnostics::{
-    ModeWeight, SteinKernel, StopRule, auxiliary_marginals, directions_spanned,
+    ModeWeight, SteinKernel, StopRule, With, auxiliary_marginals, directions_spanned,
 };
 use crate::kernel::{Bandwidth, Radial};
 use crate::{MatRef, Matrix, Real, Result};
@@ -19,7 +19,7 @@ const NEGLIGIBLE_WEIGHT: f64 = 0.1;
 /// Relative variances within these are as good as 1.
 const NEGLIGIBLE_SPREAD: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 /// Deviations of relative variances, in mean square over directions, that do not matter.
-const NEGLIGIBLE_UNEVENNESS: f64 = 0.02;
+const NEGLIGIBLE_UNEVENNESS: f64 = 0.04;
 /// Passing a test proves little where means or spreads are this much less certain than those of as many
 /// draws of a Gaussian …
 const LARGEST_EXCESS: f64 = 2.0;
@@ -28,12 +28,24 @@ const OFF_EXCESS: f64 = 1.4;
 /// … and their standard errors are above these.
 const VAGUE_SHIFT: f64 = 0.25;
 const VAGUE_SPREAD: f64 = 0.2;
+/// Probability further out than all of many particles that does not matter, …
+const LARGEST_MASS_BEYOND: f64 = 0.05;
+/// … unless it would add this part to the variance.
+const LARGEST_VARIANCE_BEYOND: f64 = 0.5;
 /// How seldom exact draws fail one of the tests.
 const TAIL: f64 = 0.001;
 /// Chains whose R̂ is above this remember where they came from.
 const FORGETFUL_R_HAT: f64 = 1.2;
+/// So many chains need not have met, if what they say together is right, …
+const MANY_CHAINS: usize = 20;
+/// … unless their R̂ is above this.
+const MANY_R_HAT: f64 = 1.6;
+/// The same for an ensemble, whose means over all particles hardly vary.
+const STEADY_R_HAT: f64 = 1.03;
 /// Chains whose R̂ is above this have not been everywhere.
 pub(in crate::diagnostics) const LARGEST_R_HAT: f64 = 1.05;
+/// Parts of a run that are compared for a fall.
+const TENTHS: usize = 10;
 /// Fewer rows of a trace do not show a drift.
 const FEWEST_ROWS: usize = 40;
 /// Fewer Stein discrepancies do not show one either.
@@ -63,30 +75,39 @@ impl<T: Real> Subject<'_, T> {
         let rows = self.history.len();
         // The log density of exact draws from a Gaussian has this standard deviation.
         let unit = (0.5 * self.dim()).sqrt();
-        if let (Some(&last), Some(best)) =
-            (self.history.last(), self.history.iter().copied().reduce(f64::max))
-        {
+        let window = |from: usize, to: usize| {
+            let values = &self.history[from..to];
+            let count = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / count;
+            let square =
+                values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+            (mean, square / count)
+        };
+        // Single rows may be those of minibatches: tenths of the run are compared, by their own noise.
+        if rows >= 2 * TENTHS {
+            let tenth = |k: usize| window(rows * k / TENTHS, rows * (k + 1) / TENTHS);
+            let last = tenth(TENTHS - 1);
+            let fall = |before: (f64, f64)| before.0 - last.0 - 4.0 * (before.1 + last.1).sqrt();
+            let largest = (0..TENTHS - 1).map(|k| fall(tenth(k))).fold(0.0, f64::max);
             // The particles of a good run are about d/2 below the mode.
-            found.note(Fault::Fallen, best - last > 10.0 + 2.0 * self.dim());
+            found.note(Fault::Fallen, !(largest <= 10.0 + 2.0 * self.dim()));
         }
         // No course at all is no run: draws that come from elsewhere.
         if rows < FEWEST_ROWS {
             found.note(Fault::TooShort, rows > 0);
             return;
         }
-        let window = |from: usize, to: usize| {
-            let values = &self.history[from..to];
-            let count = values.len() as f64;
-            let mean = values.iter().sum::<f64>() / count;
-            let square = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0);
-            (mean, square / count)
-        };
         let (before, late) = (window(rows * 13 / 20, rows * 3 / 4), window(rows * 9 / 10, rows));
         let change = (late.0 - before.0) / unit;
         // Rows that follow one another are alike: their errors count twice.
         let noise = 2.0 * (before.1 + late.1).sqrt() / unit;
         // The mean of independent particles is itself uncertain, for as long as they remember.
-        let own = if self.is_even { 0.0 } else { 3.5 * (2.0 / self.state.rows() as f64).sqrt() };
+        let own = if self.is_even {
+            0.0
+        } else {
+            let excess = (self.density_sd / unit).max(1.0);
+            3.5 * (2.0 / self.state.rows() as f64).sqrt() * excess
+        };
         let bound = (4.0 * noise).max(NEGLIGIBLE_DRIFT).max(own);
         found.note(Fault::Moving, !(change.abs() <= bound));
         found.evidence.push(Evidence {
@@ -156,8 +177,9 @@ impl<T: Real> Subject<'_, T> {
             found.narrowest = found.narrowest.min(value);
             found.evidence.push(Evidence {
                 name,
-                value,
-                expected: within(low, high),
+                // Scores that point outwards make it negative, which no variance is.
+                value: value.max(0.0),
+                expected: within(low.max(0.0), high),
                 passed: Some(value >= low && value <= high),
                 meaning,
             });
@@ -224,30 +246,51 @@ impl<T: Real> Subject<'_, T> {
         );
     }
 
-    pub(super) fn look_at_draws(&self, found: &mut Findings) {
-        let Some((difference, allowed)) = self.unlike_draws else { return };
-        found.note(Fault::UnlikeDraws, !(difference <= allowed));
+    /// Means and spreads against those that are known.
+    pub(super) fn look_at_what_is_known(&self, found: &mut Findings) {
+        let Some(comparison) = &self.comparison else { return };
+        let (of_means, of_spreads) = match comparison.with {
+            With::ExactMoments => ("mean, against the exact one", "spread, against the exact one"),
+            With::WarmUp => ("mean, against draws", "spread, against draws"),
+            With::MovedOn => ("mean, after exact moves", "spread, after exact moves"),
+        };
+        found.note(Fault::ShiftedFromKnown, !comparison.means_agree());
+        found.note(Fault::UnlikeKnown, !comparison.spreads_agree());
         found.evidence.push(Evidence {
-            name: "spread, against draws",
-            value: difference,
-            expected: format!("at most {}", short(allowed)),
-            passed: Some(!found.has(Fault::UnlikeDraws)),
-            meaning: "the largest difference of a standard deviation from that of the exact draws which the \
-                      warm-up made, as the logarithm of their ratio",
+            name: of_means,
+            value: comparison.shift.0,
+            expected: format!("at most {}", short(comparison.shift.1)),
+            passed: Some(comparison.means_agree()),
+            meaning: "the largest difference of a mean from that of the target, of draws that a warm-up made, \
+                      or of the particles after moves with an accept step, in standard deviations",
+        });
+        found.evidence.push(Evidence {
+            name: of_spreads,
+            value: comparison.spread.0,
+            expected: format!("at most {}", short(comparison.spread.1)),
+            passed: Some(comparison.spreads_agree()),
+            meaning: "the largest difference of a standard deviation from the same, as the logarithm of their \
+                      ratio",
         });
     }
 
     pub(super) fn look_at_chains(&self, found: &mut Findings) {
         let Some(chains) = self.chains else { return };
-        let has_forgotten = chains.r_hat <= FORGETFUL_R_HAT;
+        let bound = if self.is_interacting { STEADY_R_HAT } else { FORGETFUL_R_HAT };
+        // Many chains that agree with what is known do not need to have met.
+        let are_many = self.state.rows() >= MANY_CHAINS && chains.r_hat <= MANY_R_HAT;
+        let agrees =
+            self.comparison.is_some_and(|known| known.means_agree() && known.spreads_agree());
+        let has_forgotten = chains.r_hat <= bound || (are_many && agrees && !self.is_interacting);
         found.note(Fault::Remembering, !has_forgotten);
         found.evidence.push(Evidence {
             name: "R̂ of the collected draws",
             value: chains.r_hat,
-            expected: format!("at most {FORGETFUL_R_HAT}, {LARGEST_R_HAT} if all draws are to count"),
+            expected: format!("at most {bound}"),
             passed: Some(has_forgotten),
-            meaning: "whether the particles' paths, as chains, agree; the worst coordinate. Above the \
-                      first they remember where they were, above the second they count as one draw each",
+            meaning: "whether the particles' paths, as chains, agree; of particles that push one another, \
+                      whether stretches of time do. The worst coordinate. Above 1.05 chains count as one draw \
+                      each",
         });
         found.evidence.push(Evidence {
             name: "effective sample size",
@@ -258,29 +301,32 @@ impl<T: Real> Subject<'_, T> {
         });
     }
 
+    /// Of several auxiliary variables the one that is furthest off.
     pub(super) fn look_at_momenta(&self, found: &mut Findings) {
-        for marginal in auxiliary_marginals(self.state, self.structure) {
-            let error = (2.0 / marginal.count as f64).sqrt();
-            let bound = bound_of_largest(1, TAIL) * error;
-            let low = (1.0 - bound).min(*NEGLIGIBLE_SPREAD.start());
-            let high = (1.0 + bound).max(*NEGLIGIBLE_SPREAD.end());
-            let passed = marginal.square >= low && marginal.square <= high;
-            found.note(Fault::WrongMomenta, !passed);
-            found.evidence.push(Evidence {
-                name: "variance, auxiliary variables",
-                value: marginal.square,
-                expected: within(low, high),
-                passed: Some(passed),
-                meaning: "mean square of an auxiliary variable relative to its Gaussian, which it has \
-                          whatever the target is",
-            });
-        }
+        let marginals = auxiliary_marginals(self.state, self.structure);
+        let off = |square: f64| square.max(1e-300).ln().abs();
+        let worst = marginals.iter().max_by(|a, b| off(a.square).total_cmp(&off(b.square)));
+        let Some(marginal) = worst else { return };
+        let bound = bound_of_largest(1, TAIL) * (2.0 / marginal.count as f64).sqrt();
+        let low = (1.0 - bound).min(*NEGLIGIBLE_SPREAD.start());
+        let high = (1.0 + bound).max(*NEGLIGIBLE_SPREAD.end());
+        let passed = marginal.square >= low && marginal.square <= high;
+        found.note(Fault::WrongMomenta, !passed);
+        found.evidence.push(Evidence {
+            name: "variance, auxiliary variables",
+            value: marginal.square,
+            expected: within(low, high),
+            passed: Some(passed),
+            meaning: "mean square of an auxiliary variable relative to its Gaussian, which it has whatever \
+                      the target is; of several the one that is furthest off",
+        });
     }
 
     pub(super) fn look_at_the_shape(&self, found: &mut Findings) -> Result<()> {
         // Draws along a chain are alike; the test is for independent ones.
         let count = self.theta.rows();
-        let kept = count.min(MOST_TESTED).min(self.effective as usize).max(2);
+        let most = if self.is_interacting { self.state.rows() } else { MOST_TESTED };
+        let kept = count.min(most).min(self.effective as usize).max(2);
         let thin = |matrix: MatRef<'_, T>| {
             Matrix::from_fn(kept, matrix.cols(), |i, j| matrix.row(i * count / kept)[j])
         };
@@ -326,10 +372,10 @@ impl<T: Real> Subject<'_, T> {
                           and entropy, beyond what is uncertain",
             });
         }
-        self.look_at_unvisited_modes(found);
+        self.look_at_missing_mass(found);
     }
 
-    pub(super) fn look_at_unvisited_modes(&self, found: &mut Findings) {
+    pub(super) fn look_at_missing_mass(&self, found: &mut Findings) {
         let Some(search) = self.search else { return };
         found.note(Fault::MissingMode, search.unvisited.is_some());
         found.evidence.push(Evidence {
@@ -338,7 +384,19 @@ impl<T: Real> Subject<'_, T> {
             expected: "0".to_owned(),
             passed: Some(!found.has(Fault::MissingMode)),
             meaning: "share of points that climbed from around the particles to a place that a valley \
-                      separates from all of them",
+                      separates from all tops that particles climb to",
+        });
+        let allowed = LARGEST_MASS_BEYOND + 3.0 / self.theta.rows() as f64;
+        let is_missing =
+            search.mass_beyond > allowed || search.variance_beyond > LARGEST_VARIANCE_BEYOND;
+        found.note(Fault::MissingMass, is_missing);
+        found.evidence.push(Evidence {
+            name: "probability beyond all particles",
+            value: search.mass_beyond,
+            expected: format!("at most {}", short(allowed)),
+            passed: Some(!is_missing),
+            meaning: "what lies further out than the outermost particle, at least, by importance sampling; \
+                      little of it is much too where it would add half of the variance",
         });
     }
 
@@ -359,9 +417,15 @@ impl<T: Real> Subject<'_, T> {
 
 /// What the sampler itself says.
 pub(super) fn look_at_the_stop_rule(rule: &StopRule, found: &mut Findings) {
-    found.note(Fault::Unsettled, !rule.is_met);
+    found.note(Fault::Unsettled, !rule.is_settled());
     let mut note = |name, value, expected: String, meaning| {
-        found.evidence.push(Evidence { name, value, expected, passed: Some(rule.is_met), meaning });
+        found.evidence.push(Evidence {
+            name,
+            value,
+            expected,
+            passed: Some(rule.is_settled()),
+            meaning,
+        });
     };
     note(
         "R̂ over particles",
@@ -372,7 +436,7 @@ pub(super) fn look_at_the_stop_rule(rule: &StopRule, found: &mut Findings) {
     note(
         "effective draws",
         rule.effective,
-        "as many as were asked for".to_owned(),
+        "200 or more".to_owned(),
         "how many independent draws they are worth: of coordinates, their distances from the middle, and \
          their squares; the least",
     );

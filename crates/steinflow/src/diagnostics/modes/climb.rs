@@ -1,0 +1,41 @@
+//! Uphill, along the gradient.
+
+use super::{Ends, View};
+use crate::{Matrix, Result};
+
+/// Steps uphill.
+const CLIMBS: usize = 60;
+/// A point whose steps are this short, in standard deviations, has arrived.
+const ARRIVED: f64 = 0.003;
+
+/// Steps of a length that grows while it succeeds; points that have arrived are not evaluated any more.
+pub(super) fn climb(view: &View<'_>, mut points: Matrix<f64>) -> Result<Ends> {
+    let (mut log_density, mut score) = view.at(&points)?;
+    let mut lengths = vec![1.0; points.rows()];
+    for _ in 0..CLIMBS {
+        let norm = |k: usize| score.row(k).iter().map(|s| s * s).sum::<f64>().sqrt();
+        let moving: Vec<(usize, f64)> = (0..points.rows())
+            .map(|k| (k, norm(k)))
+            .filter(|&(k, norm)| lengths[k] > ARRIVED && norm > 0.0 && norm.is_finite())
+            .collect();
+        if moving.is_empty() {
+            break;
+        }
+        let tried = Matrix::from_fn(moving.len(), points.cols(), |i, j| {
+            let (k, norm) = moving[i];
+            points.row(k)[j] + lengths[k] * score.row(k)[j] / norm
+        });
+        let (found, scores) = view.at(&tried)?;
+        for (i, &(k, _)) in moving.iter().enumerate() {
+            if found[i] > log_density[k] {
+                log_density[k] = found[i];
+                points.row_mut(k).copy_from_slice(tried.row(i));
+                score.row_mut(k).copy_from_slice(scores.row(i));
+                lengths[k] *= 1.5;
+            } else {
+                lengths[k] *= 0.4;
+            }
+        }
+    }
+    Ok(Ends { points, log_density })
+}

@@ -1,0 +1,373 @@
+//! Runs that went wrong in ways that the particles alone do not show, and runs that are right.
+
+use steinflow::diagnostics::{Course, Diagnosis, Judged, StopRule, Verdict, find_wrong_gradient};
+use steinflow::dynamics::{Dynamics, Langevin, Sghmc, Structure};
+use steinflow::ensemble::Options;
+use steinflow::field::{Diffusion, Stein};
+use steinflow::integrator::{Euler, StepSize, SymmetricSplitting};
+use steinflow::kernel::Kernel;
+use steinflow::run::{Auto, Outcome, Samples, Trace};
+use steinflow::target::PerParticle;
+use steinflow::testing::random_states;
+use steinflow::{Error, LogDensity, Matrix, Result, Sampler};
+
+/// Σₖ wₖ N(cₖ e₁, sₖ² I).
+fn mixture(dim: usize, parts: Vec<(f64, f64, f64)>) -> impl LogDensity<f64> {
+    PerParticle::new(dim, move |theta: &[f64], score: &mut [f64]| {
+        let away = |centre: f64, j: usize| theta[j] - if j == 0 { centre } else { 0.0 };
+        let heights: Vec<f64> = parts
+            .iter()
+            .map(|&(weight, centre, sd)| {
+                let square: f64 = (0..dim).map(|j| away(centre, j).powi(2)).sum();
+                weight.ln() - dim as f64 * sd.ln() - 0.5 * square / (sd * sd)
+            })
+            .collect();
+        let top = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let total: f64 = heights.iter().map(|height| (height - top).exp()).sum();
+        score.fill(0.0);
+        for (&(_, centre, sd), height) in parts.iter().zip(&heights) {
+            let share = (height - top).exp() / total;
+            for (j, score) in score.iter_mut().enumerate() {
+                *score -= share * away(centre, j) / (sd * sd);
+            }
+        }
+        top + total.ln()
+    })
+}
+
+const WAYS: [&str; 5] = ["svgd", "sghmc-stein", "sghmc", "auto", "hmc"];
+
+/// Runs it, and judges what came of it; with the sample.
+fn run(
+    target: &dyn LogDensity<f64>,
+    way: &str,
+    start: &Matrix<f64>,
+    seed: u64,
+) -> Result<(Diagnosis, Matrix<f64>)> {
+    let momentum = Sghmc { friction: 1.0, variance: 1.0 };
+    let stein = || Stein::new(Kernel::default());
+    let mut trace = Trace::new(2);
+    let step = |step| StepSize::Constant(step);
+    let sampler = match way {
+        "svgd" => Sampler::new(target, Langevin::new(), stein()).phase(Euler, 400, step(0.5)),
+        "sghmc-stein" => {
+            Sampler::new(target, momentum, stein()).phase(SymmetricSplitting, 400, step(0.3))
+        }
+        "sghmc" => {
+            Sampler::new(target, momentum, Diffusion).phase(SymmetricSplitting, 1000, step(0.1))
+        }
+        _ => {
+            let is_auto = way == "auto";
+            let options = Options {
+                start: Some(start.clone()),
+                seed,
+                bends: is_auto,
+                jumps: is_auto,
+                effective: 400.0,
+                ..Options::default()
+            };
+            let mut draws = Samples::of_ensemble();
+            let outcome = Auto::new(target).options(options).observe(draws.observer()).run()?;
+            return Ok((
+                judge(target, &outcome, way, &Course::default(), Some(&draws))?,
+                draws.theta(),
+            ));
+        }
+    };
+    let sampler = sampler.start_at(start.clone()).seed(seed).observe(trace.observer());
+    let outcome = sampler.run()?;
+    Ok((judge(target, &outcome, way, &trace.rows().into(), None)?, outcome.theta()))
+}
+
+fn judge(
+    target: &dyn LogDensity<f64>,
+    outcome: &Outcome<f64>,
+    way: &str,
+    course: &Course,
+    draws: Option<&Samples<f64>>,
+) -> Result<Diagnosis> {
+    let rule = outcome.report.as_ref().map(StopRule::from);
+    Judged {
+        target,
+        state: &outcome.state,
+        structure: &outcome.structure,
+        is_interacting: way == "svgd" || way == "sghmc-stein",
+        is_random: way == "sghmc" || draws.is_some(),
+        course,
+        draws,
+        stop_rule: rule.as_ref(),
+        warm_moments: None,
+        exact_moments: None,
+        gradients: outcome.gradients,
+        check_gradient: true,
+        search_modes: true,
+    }
+    .diagnose()
+}
+
+/// As exact draws, or draws from elsewhere, are judged.
+fn judge_cloud(target: &dyn LogDensity<f64>, theta: &Matrix<f64>) -> Result<Diagnosis> {
+    let structure: Structure = Dynamics::<f64>::structure(&Langevin::new(), target.dim());
+    Judged {
+        target,
+        state: theta,
+        structure: &structure,
+        is_interacting: false,
+        is_random: true,
+        course: &Course::default(),
+        draws: None,
+        stop_rule: None,
+        warm_moments: None,
+        exact_moments: None,
+        gradients: 0,
+        check_gradient: true,
+        search_modes: true,
+    }
+    .diagnose()
+}
+
+fn shifted(count: usize, dim: usize, seed: u64, by: f64, scale: f64) -> Matrix<f64> {
+    let z = random_states(count, dim, seed);
+    Matrix::from_fn(count, dim, |i, j| scale * z.row(i)[j] + if j == 0 { by } else { 0.0 })
+}
+
+#[test]
+fn a_missed_mode_is_seen_at_any_distance() -> Result<()> {
+    let (mut trusted, mut seed) = (Vec::new(), 100);
+    for apart in [4.0, 5.0, 6.0, 6.5, 8.0, 10.0] {
+        for (dim, weight) in [(1, 0.5), (2, 0.7), (3, 0.5), (5, 0.3), (2, 0.2)] {
+            let half = 0.5 * apart;
+            let target = mixture(dim, vec![(1.0 - weight, -half, 1.0), (weight, half, 1.0)]);
+            // The samplers with an accept step take longer, and jump.
+            let ways = if dim == 1 || apart == 6.5 { &WAYS[..] } else { &WAYS[..3] };
+            for way in ways {
+                seed += 1;
+                let (found, theta) = run(&target, way, &shifted(64, dim, seed, -half, 0.5), seed)?;
+                let mean: f64 = (0..theta.rows()).map(|i| theta.row(i)[0]).sum::<f64>();
+                let error = (mean / theta.rows() as f64 - half * (2.0 * weight - 1.0)).abs();
+                let sd = (1.0 + weight * (1.0 - weight) * apart * apart).sqrt();
+                // More than 64 draws would be off by, once in a thousand times.
+                if error > 0.5 * sd && found.verdict == Verdict::Trust {
+                    trusted.push((apart, dim, weight, way, error / sd));
+                }
+            }
+        }
+    }
+    // 1 % of some hundred runs.
+    assert!(trusted.len() <= 1, "{trusted:?}");
+    Ok(())
+}
+
+#[test]
+fn a_broad_part_around_a_narrow_one_is_weighed_by_its_volume() -> Result<()> {
+    for (narrow, broad) in [(0.5, 20.0), (0.7, 10.0), (0.95, 10.0)] {
+        for dim in [1, 2, 4] {
+            let target = mixture(dim, vec![(narrow, 0.0, 1.0), (1.0 - narrow, 0.0, broad)]);
+            for seed in 0..2 {
+                let start = shifted(64, dim, seed, 0.0, 0.5);
+                for way in ["svgd", "sghmc-stein"] {
+                    let (found, theta) = run(&target, way, &start, seed)?;
+                    let square: f64 = theta.as_slice().iter().map(|x| x * x).sum();
+                    let variance = square / theta.as_slice().len() as f64;
+                    let right = narrow + (1.0 - narrow) * broad * broad;
+                    if variance < 0.5 * right {
+                        assert_ne!(
+                            found.verdict,
+                            Verdict::Trust,
+                            "{narrow}, {dim}, {way}: {variance}"
+                        );
+                    }
+                }
+                let narrow_alone = shifted(100, dim, 50 + seed, 0.0, 1.0);
+                let verdict = judge_cloud(&target, &narrow_alone)?.verdict;
+                assert_ne!(verdict, Verdict::Trust, "{narrow}, {dim}, seed {seed}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Heavy tails, ridges and correlation are no missing mass.
+#[test]
+fn exact_draws_of_many_shapes_are_trusted() -> Result<()> {
+    let mut doubted = Vec::new();
+    let mut all = 0;
+    for dim in [1, 2, 5, 10, 50] {
+        for seed in 0..6 {
+            let normal = mixture(dim, vec![(1.0, 0.0, 1.0)]);
+            let z = random_states(100, dim, 900 + seed);
+            let found = judge_cloud(&normal, &z)?;
+            all += 1;
+            if found.verdict != Verdict::Trust {
+                doubted.push(("normal", dim, seed, found.headline));
+            }
+            // Half of the draws in each of two modes.
+            let two = mixture(dim, vec![(0.5, -3.0, 1.0), (0.5, 3.0, 1.0)]);
+            let theta = Matrix::from_fn(100, dim, |i, j| {
+                z.row(i)[j]
+                    + if j > 0 {
+                        0.0
+                    } else if i % 2 == 0 {
+                        3.0
+                    } else {
+                        -3.0
+                    }
+            });
+            let found = judge_cloud(&two, &theta)?;
+            all += 1;
+            if found.verdict != Verdict::Trust {
+                doubted.push(("two modes", dim, seed, found.headline));
+            }
+        }
+    }
+    assert!(10 * doubted.len() <= all, "{} of {all}: {doubted:#?}", doubted.len());
+    Ok(())
+}
+
+/// f and its gradient, which a factor and a shift make wrong.
+fn by_hand(
+    dim: usize,
+    scale: f64,
+    wrong: impl Fn(usize, f64) -> f64 + Send + Sync,
+) -> impl LogDensity<f64> {
+    PerParticle::new(dim, move |theta: &[f64], score: &mut [f64]| {
+        for (j, (score, x)) in score.iter_mut().zip(theta).enumerate() {
+            *score = wrong(j, -x / (scale * scale));
+        }
+        -0.5 * theta.iter().map(|x| (x / scale).powi(2)).sum::<f64>()
+    })
+}
+
+#[test]
+fn gradients_that_are_not_the_log_densitys_are_named() -> Result<()> {
+    for scale in [1e-3, 1.0, 1e4] {
+        for seed in 0..5 {
+            // From typical places to far out.
+            let theta = shifted(4, 3, seed, 0.0, scale * 10f64.powi(seed as i32 - 1));
+            let check = |wrong: fn(usize, f64) -> f64| {
+                let target = by_hand(3, scale, wrong);
+                find_wrong_gradient(&target, theta.as_ref())
+            };
+            assert_eq!(check(|_, s| s)?, None, "{scale}, {seed}");
+            for (wrong, ratio) in [
+                ((|_, s| 2.0 * s) as fn(usize, f64) -> f64, 2.0),
+                (|_, s| 0.5 * s, 0.5),
+                (|j, s| if j == 1 { 10.0 * s } else { s }, 10.0),
+                (|j, s| if j == 2 { -s } else { s }, -1.0),
+            ] {
+                let fault = check(wrong)?.expect("a wrong gradient");
+                assert!((fault.given / fault.found / ratio - 1.0).abs() < 0.05, "{fault:?}");
+                assert!(ratio != 10.0 || fault.coordinate == 1, "{fault:?}");
+            }
+        }
+    }
+    let doubled = by_hand(2, 1.0, |_, s| 2.0 * s);
+    let refused = Sampler::new(&doubled, Langevin::new(), Diffusion)
+        .phase(Euler, 5, StepSize::Constant(0.1))
+        .run();
+    let Err(Error::WrongGradient(fault)) = refused else { panic!("it should be refused") };
+    assert!(fault.to_string().contains("2.000 times"), "{fault}");
+    assert!(matches!(Auto::new(&doubled).run(), Err(Error::WrongGradient(_))));
+    let let_through = Sampler::new(&doubled, Langevin::new(), Diffusion)
+        .phase(Euler, 5, StepSize::Constant(0.1))
+        .check_gradient(false);
+    let_through.run()?;
+    // A shift drowns in the score far out; at the end of a run it is seen.
+    let shifted_score = by_hand(2, 1.0, |_, s| s + 1.0);
+    assert_eq!(find_wrong_gradient(&shifted_score, shifted(2, 2, 1, 1e4, 1e4).as_ref())?, None);
+    let found = judge_cloud(&shifted_score, &shifted(100, 2, 3, 1.0, 1.0))?;
+    assert_eq!(found.verdict, Verdict::NotConverged);
+    assert!(found.headline.contains("gradient is"), "{}", found.headline);
+    Ok(())
+}
+
+#[test]
+fn kinks_walls_rounding_and_flat_places_are_no_wrong_gradients() -> Result<()> {
+    let laplace = PerParticle::new(2, |theta: &[f64], score: &mut [f64]| {
+        for (s, x) in score.iter_mut().zip(theta) {
+            *s = if *x > 0.0 { -1.0 } else { 1.0 };
+        }
+        -theta.iter().map(|x| x.abs()).sum::<f64>()
+    });
+    let walled = PerParticle::new(2, |theta: &[f64], score: &mut [f64]| {
+        score.fill(-1.0);
+        let inside = theta.iter().all(|x| *x >= 0.0);
+        if inside { -theta.iter().sum::<f64>() } else { f64::NEG_INFINITY }
+    });
+    let flat = PerParticle::new(2, |_: &[f64], score: &mut [f64]| {
+        score.fill(0.0);
+        -1e6
+    });
+    for seed in 0..10 {
+        let theta = shifted(2, 2, seed, 0.0, 10f64.powi(seed as i32 - 5));
+        assert_eq!(find_wrong_gradient(&laplace, theta.as_ref())?, None, "{seed}");
+        let inside = Matrix::from_fn(2, 2, |i, j| theta.row(i)[j].abs());
+        assert_eq!(find_wrong_gradient(&walled, inside.as_ref())?, None, "{seed}");
+        assert_eq!(find_wrong_gradient(&flat, theta.as_ref())?, None, "{seed}");
+    }
+    let zero = Matrix::zeros(2, 2);
+    assert_eq!(find_wrong_gradient(&laplace, zero.as_ref())?, None, "at the kink itself");
+    // Single precision with a large constant, as of many data.
+    for offset in [0.0, 1e3, 1e6] {
+        let single = PerParticle::new(2, move |theta: &[f32], score: &mut [f32]| {
+            score.copy_from_slice(&[-theta[0], -theta[1]]);
+            -0.5f32 * theta.iter().map(|x| x * x).sum::<f32>() - offset as f32
+        });
+        for seed in 0..10 {
+            let theta = shifted(2, 2, seed, 0.0, 10f64.powi(seed as i32 % 5 - 2)).cast::<f32>();
+            assert_eq!(find_wrong_gradient(&single, theta.as_ref())?, None, "{offset}, {seed}");
+        }
+    }
+    Ok(())
+}
+
+/// The noise of minibatches is no fall, and a fall that noise cannot explain is one.
+#[test]
+fn a_noisy_rise_is_no_divergence() -> Result<()> {
+    let target = mixture(2, vec![(1.0, 0.0, 1.0)]);
+    let wide = shifted(100, 2, 7, 0.0, 1.8);
+    let structure: Structure = Dynamics::<f64>::structure(&Langevin::new(), 2);
+    let noise = random_states(400, 1, 8);
+    let verdict = |rise: f64| -> Result<Verdict> {
+        let row = |k: usize| rise * k as f64 + 60.0 * noise.row(k)[0];
+        let course = Course { log_densities: (0..400).map(row).collect(), ..Course::default() };
+        let judged = Judged {
+            target: &target,
+            state: &wide,
+            structure: &structure,
+            is_interacting: false,
+            is_random: true,
+            course: &course,
+            draws: None,
+            stop_rule: None,
+            warm_moments: None,
+            exact_moments: None,
+            gradients: 400,
+            check_gradient: false,
+            search_modes: true,
+        };
+        Ok(judged.diagnose()?.verdict)
+    };
+    assert_ne!(verdict(0.05)?, Verdict::Diverged);
+    assert_eq!(verdict(-1.0)?, Verdict::Diverged);
+    Ok(())
+}
+
+/// Lines have names of their own, variances are not negative, and the cost is within what is allowed.
+#[test]
+fn evidence_is_well_formed() -> Result<()> {
+    let two = mixture(2, vec![(0.5, -4.0, 1.0), (0.5, 4.0, 1.0)]);
+    // Between the modes scores point outwards.
+    for (by, scale) in [(0.0, 0.6), (-4.0, 1.0), (4.0, 0.3)] {
+        let found = judge_cloud(&two, &shifted(80, 2, 3, by, scale))?;
+        let mut names: Vec<&str> = found.evidence.iter().map(|evidence| evidence.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        for evidence in found.evidence.iter().filter(|item| item.name.starts_with("variance")) {
+            assert!(evidence.value >= 0.0, "{evidence:?}");
+        }
+        assert!(found.evaluations <= 80 * 205, "{}", found.evaluations);
+        assert!(found.headline.starts_with("Use") || found.headline.starts_with("Means"));
+    }
+    Ok(())
+}
