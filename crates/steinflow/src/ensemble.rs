@@ -8,6 +8,7 @@
 //! | walk | short Hamiltonian moves, every particle with its own step size | `walk.rs` |
 //! | learn | [coordinates](crate::coordinates), bends, modes, step size, lengths | `learn.rs`, `turn.rs` |
 //! | produce | all of that frozen: moves and jumps with an accept step | `produce.rs`, `judge.rs` |
+//! | search | modes without particles are looked for, and visited | `search.rs` |
 //!
 //! In the recipe, production is C alone: Hamiltonian dynamics whose momenta are drawn afresh, corrected by
 //! an accept step. [`Moves`] names the other adjusted methods: A alone, and both.
@@ -49,6 +50,7 @@ mod options;
 mod produce;
 mod regions;
 mod report;
+mod search;
 mod signs;
 mod start;
 mod state;
@@ -79,6 +81,7 @@ use learn::Learning;
 use moves::Stride;
 use produce::Production;
 use regions::Regions;
+use search::Search;
 use signs::Signs;
 use track::Track;
 use walk::Walk;
@@ -103,6 +106,8 @@ pub enum Stage {
     Learn,
     /// Draws.
     Produce,
+    /// Looks for modes that no particle visits.
+    Search,
     /// Nothing is left to do.
     Done,
 }
@@ -116,6 +121,7 @@ impl Stage {
             Self::Walk => "walk",
             Self::Learn => "learn",
             Self::Produce => "draw",
+            Self::Search => "search",
             Self::Done => "done",
         }
     }
@@ -202,6 +208,7 @@ pub struct Ensemble {
     walk: Walk,
     learning: Learning,
     production: Production,
+    search: Search,
     weeded: usize,
     /// Gradients of each particle until the first draw.
     warm_up: Option<f64>,
@@ -238,6 +245,7 @@ impl Ensemble {
             walk: Walk::default(),
             learning: Learning::new(dim),
             production: Production::new(count, dim),
+            search: Search::default(),
             weeded: 0,
             warm_up: None,
             options,
@@ -265,6 +273,7 @@ impl Ensemble {
                 Stage::Walk => self.walk_step(target, watch)?,
                 Stage::Learn => self.learn_step(target, watch)?,
                 Stage::Produce => self.produce_step(target, watch)?,
+                Stage::Search => self.search_step(target)?,
                 Stage::Done => return Ok(Status::Done),
             };
             match pace {

@@ -220,6 +220,38 @@ fn modes_apart_have_their_weights() {
     assert!(!report.done && report.modes == 1, "{report:?}");
 }
 
+#[test]
+fn a_mode_that_no_particle_visits_is_found_and_visited() {
+    // A narrow one beside a wide one: 0.7·N(0, I) + 0.3·N(5e₁, I/25). All particles start in the first.
+    let target = PerParticle::new(2, |theta: &[f64], score: &mut [f64]| {
+        let squares = |x: f64| (theta[0] - x).powi(2) + theta[1].powi(2);
+        let near = 0.7_f64.ln() - 0.5 * squares(0.0);
+        let far = (0.3_f64 * 25.0).ln() - 12.5 * squares(5.0);
+        let top = near.max(far);
+        let both = top + ((near - top).exp() + (far - top).exp()).ln();
+        let (near, far) = ((near - both).exp(), 25.0 * (far - both).exp());
+        score[0] = -theta[0] * near - (theta[0] - 5.0) * far;
+        score[1] = -theta[1] * (near + far);
+        both
+    });
+    let start = Matrix::from_fn(64, 2, |i, j| ((i * (3 + j)) as f64).sin() - 0.5);
+    // Probes are 48: now and then none comes near enough to climb it.
+    let mut found = 0;
+    for seed in 0..4 {
+        let options = Options { seed, start: Some(start.clone()), ..Options::default() };
+        let (draws, report) = draw(&target, options);
+        if report.modes == 1 {
+            continue;
+        }
+        found += 1;
+        let all = || draws.iter().flat_map(|draw| (0..draw.rows()).map(|i| draw.row(i)[0] > 3.5));
+        let share = all().filter(|&is| is).count() as f64 / all().count() as f64;
+        assert!(report.done, "seed {seed}: {report:?}");
+        assert!((share - 0.3).abs() < 0.05, "seed {seed}: {share} of the draws are there");
+    }
+    assert!(found >= 3, "{found} of 4");
+}
+
 /// x ~ N(0, 100), y ~ N(0.03 (x² − 100), 1).
 fn banana(theta: &[f64], score: &mut [f64]) -> f64 {
     let off = theta[1] - 0.03 * (theta[0].powi(2) - 100.0);

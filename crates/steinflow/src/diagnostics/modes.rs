@@ -20,7 +20,7 @@ const PROBES: usize = 48;
 /// Where they start, in standard deviations of the particles.
 const WIDTHS: [f64; 2] = [3.0, 10.0];
 /// More particles than this are thinned.
-const MOST_PARTICLES: usize = 100;
+const MOST_PARTICLES: usize = 40;
 /// Tops, and particles, next to a probe's end that are asked whether a valley lies between.
 const NEIGHBOURS: usize = 5;
 /// Points on the way to each of those.
@@ -64,6 +64,8 @@ pub struct ModeSearch {
     pub mass_beyond: f64,
     /// What that adds to the particles' variance, as a part of it, as far as it is certain.
     pub variance_beyond: f64,
+    /// Points that the target was evaluated at.
+    pub evaluations: u64,
 }
 
 /// Searches around the particles, one a row.
@@ -76,7 +78,8 @@ pub fn search_modes<T: Real>(
         Matrix::from_fn(particles.rows(), particles.cols(), |i, j| particles.row(i)[j].as_f64());
     let target = Counted::new(target);
     let (_, score) = target.at(&theta)?;
-    search(&target, &theta, &score, seed)
+    let found = search(&target, &theta, &score, seed)?;
+    Ok(ModeSearch { evaluations: target.points(), ..found })
 }
 
 /// The same at particles whose scores are known.
@@ -90,6 +93,7 @@ pub(super) fn search(
     if count < 2 {
         return Err(Error::setting("number of particles", count, "a search needs 2 or more"));
     }
+    let before = target.points();
     let view = View::new(target, theta, score);
     let kept = count.min(MOST_PARTICLES);
     let own = Matrix::from_fn(kept, dim, |i, j| view.own.row(i * count / kept)[j]);
@@ -142,6 +146,7 @@ pub(super) fn search(
         weight: best.map_or(0.0, |place| weight(place)),
         mass_beyond: beyond.mass,
         variance_beyond: beyond.variance,
+        evaluations: target.points() - before,
     })
 }
 

@@ -234,21 +234,25 @@ impl Ensemble {
             return;
         }
         if self.nothing_is_left(&verdict) {
-            self.stage = Stage::Done;
+            let enough = self.is_enough(&verdict) && self.search_is_due();
+            self.stage = if enough { Stage::Search } else { Stage::Done };
         }
     }
 
     /// Whether draws are enough, cannot become enough, or have used the budget up.
     fn nothing_is_left(&self, verdict: &Verdict) -> bool {
         let Production { judge, seen, .. } = &self.production;
-        let enough = verdict.effective >= self.options.effective && verdict.drift < DRIFT;
         // Where particles do not mix, more draws do not help.
         let blocks = seen.len();
         let half = if blocks.is_multiple_of(2) { seen[..blocks / 2].last() } else { None };
         let half = half.copied().unwrap_or(0.0);
         let many = judge.draws >= 8 * self.options.moves.block();
         let hopeless = many && verdict.rhat > 1.5 && verdict.effective < 1.2 * half;
-        enough || hopeless || self.budget_is_spent()
+        self.is_enough(verdict) || hopeless || self.budget_is_spent()
+    }
+
+    fn is_enough(&self, verdict: &Verdict) -> bool {
+        verdict.effective >= self.options.effective && verdict.drift < DRIFT
     }
 
     /// Goes on drawing where options ask for more than what ended the run.

@@ -23,6 +23,8 @@ pub enum Reason {
     HeavyTails(f64),
     /// Effective draws, and how many were asked for.
     ShortOfDraws(f64, f64),
+    /// The part of the probability that a mode without particles holds.
+    MissesMode(f64),
     /// Gradients of each particle.
     OutOfBudget(f64),
 }
@@ -55,6 +57,11 @@ impl fmt::Display for Reason {
             Self::ShortOfDraws(found, wanted) => {
                 write!(out, "short of effective draws: {found:.0} of {wanted:.0} asked for")
             }
+            Self::MissesMode(weight) => write!(
+                out,
+                "misses a mode with about {:.0} % of the probability; start some particles there",
+                100.0 * weight
+            ),
             Self::OutOfBudget(gradients) => {
                 write!(out, "out of budget: {gradients:.0} gradients for each particle")
             }
@@ -138,6 +145,9 @@ impl Ensemble {
             if self.budget_is_spent() {
                 reasons.push(Reason::OutOfBudget(self.gradients()));
             }
+        }
+        if self.search.missed > 0.0 {
+            reasons.push(Reason::MissesMode(self.search.missed));
         }
         let lengths = &self.learning.lengths;
         let bends = self.coordinates.warp.bends().iter();

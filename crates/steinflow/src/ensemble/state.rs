@@ -5,6 +5,7 @@ use super::cloud::Cloud;
 use super::learn::Learning;
 use super::produce::Production;
 use super::regions::Regions;
+use super::search::Search;
 use super::signs::Signs;
 use super::track::Track;
 use super::walk::Walk;
@@ -13,8 +14,15 @@ use crate::Result;
 use crate::arrays::{Arrays, FOREIGN, as_count};
 use crate::coordinates::Coordinates;
 
-const STAGES: [Stage; 6] =
-    [Stage::Start, Stage::Climb, Stage::Walk, Stage::Learn, Stage::Produce, Stage::Done];
+const STAGES: [Stage; 7] = [
+    Stage::Start,
+    Stage::Climb,
+    Stage::Walk,
+    Stage::Learn,
+    Stage::Produce,
+    Stage::Search,
+    Stage::Done,
+];
 
 impl Ensemble {
     /// All that [`Self::restore`] needs, besides the options.
@@ -45,6 +53,7 @@ impl Ensemble {
         self.track.save(&mut arrays);
         self.learning.save(&mut arrays);
         self.production.save(&mut arrays);
+        self.search.save(&mut arrays);
         if let Some(climb) = &self.climb {
             climb.save(&mut arrays);
         }
@@ -82,6 +91,7 @@ impl Ensemble {
         ensemble.track = Track::restore(count, dim, arrays)?;
         ensemble.learning = Learning::restore(dim, arrays)?;
         ensemble.production = Production::restore(count, dim, arrays)?;
+        ensemble.search = Search::restore(dim, arrays)?;
         if arrays.get("climb.numbers").is_ok() {
             ensemble.climb = Some(Climb::restore(count, dim, arrays)?);
         }
