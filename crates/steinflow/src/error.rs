@@ -46,7 +46,7 @@ pub enum Error {
 
     /// A run that ended before there was anything to keep.
     #[error(
-        "stopped during {during}, before the first step: nothing was lost but that; run it again"
+        "stopped during {during}, before the first step: go on from a checkpoint of it, or run it again"
     )]
     Interrupted {
         /// What was under way.

@@ -81,7 +81,9 @@ impl<T: Real> Checkpoint<T> {
         }
         if self.is_of_warm_up() {
             // The rest is the ensemble's, which looks at it itself.
-            let fits = self.step == 0 && self.past.is_empty();
+            let Saved { state, score, .. } = &self.particles;
+            let shape = (state.rows(), state.cols()) == (score.rows(), dim);
+            let fits = shape && self.step == 0 && self.past.is_empty();
             return if fits { Ok(()) } else { Err(Error::ForeignState { whose: "any run" }) };
         }
         let fits = self.time >= 0.0 && self.step_size_factor > 0.0 && self.step_size_factor <= 1.0;
