@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use steinflow::Real;
@@ -60,6 +62,8 @@ pub struct Writer<'a> {
     last: Instant,
     /// Moves of a warm-up, which has no steps.
     moves: u64,
+    /// Up once the run was asked to stop, which a warm-up does without an outcome to save.
+    stop: Arc<AtomicBool>,
     /// The step of the last one that is good.
     good: Option<u64>,
     /// What the last one has cost.
@@ -68,9 +72,15 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub fn new(folder: &'a Unfinished, every: Every, config: String, inputs: String) -> Self {
-        let (last, cost) = (Instant::now(), Duration::ZERO);
-        Self { folder, every, config, inputs, last, moves: 0, good: None, cost, is_failing: false }
+    pub fn new(
+        folder: &'a Unfinished,
+        every: Every,
+        (config, inputs): (String, String),
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        let last = Instant::now();
+        let (moves, good, cost, is_failing) = (0, None, Duration::ZERO, false);
+        Self { folder, every, config, inputs, last, moves, stop, good, cost, is_failing }
     }
 
     fn is_due<T>(&mut self, at: &Snapshot<'_, T>) -> bool {
@@ -79,10 +89,11 @@ impl<'a> Writer<'a> {
         // Before the first of either there is nothing to go on from.
         let taken = if is_warm_up { self.moves } else { at.step };
         match self.every {
+            Every::Never => false,
+            _ if is_warm_up && self.stop.load(Ordering::Relaxed) => true,
             Every::Steps(steps) => taken > 0 && taken.is_multiple_of(steps),
             // At most a twentieth of the run's time.
             Every::Time(time) => taken > 0 && self.last.elapsed() >= time.max(self.cost * 20),
-            Every::Never => false,
         }
     }
 
