@@ -1,11 +1,10 @@
-"""What four clients that hammer the live page cost a run: steps with them over steps without.
+"""What four clients that hammer the live page cost a run: its speed with them over its speed without.
 
-`python experiments/durability/live.py target/debug/steinflow` starts a run with `--live`, reads its step
-from `/state`, and lets it go on by turns alone and hammered, so that both see the same machine. Steps are
-counted by wall clock and by the processor time of the thread that takes them.
+`python experiments/durability/live.py target/debug/steinflow` starts a run with `--live` and lets it go on by
+turns alone and hammered, so that both see the same machine. Steps are counted by the checkpoints it writes;
+time is that of the clock, for which the clients compete too, and the processor's for the thread of the run.
 """
 
-import json
 import re
 import statistics
 import subprocess
@@ -16,30 +15,15 @@ import time
 import urllib.request
 from pathlib import Path
 
-TURNS, SECONDS, CLIENTS = 20, 1.5, 4
-RUN = "sample tri-crescent --method svgd --steps 1000000000 --step-size 0.001 -n 200 --threads 1 -q --live"
-
-
-def get(port: int, path: str) -> bytes:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
-        return answer.read()
-
-
-def step(port: int) -> int:
-    return json.loads(get(port, "/state"))["runs"][0]["frames"]["steps"][0]
-
-
-def ticks(thread: Path) -> int:
-    """Processor time of a thread; none of one that is gone."""
-    try:
-        stat = (thread / "stat").read_text()
-    except FileNotFoundError:
-        return 0
-    return sum(int(x) for x in stat.rsplit(")", 1)[1].split()[11:13])
+TURNS, SECONDS, CLIENTS = 12, 3.0, 4
+RUN = (
+    "sample tri-crescent --method svgd --steps 1000000000 --step-size 0.001 -n 200 --threads 1 -q "
+    "--checkpoint-every 200ms --out run --live"
+)
 
 
 class Hammer(threading.Thread):
-    """Asks for the state and the page, as fast as they come."""
+    """Asks for the state, and now and then for the page, as fast as they come."""
 
     def __init__(self, port: int) -> None:
         super().__init__(daemon=True)
@@ -47,49 +31,73 @@ class Hammer(threading.Thread):
 
     def run(self) -> None:
         while not self.stop:
-            get(self.port, "/" if self.answers % 10 == 0 else "/state")
+            path = "/" if self.answers % 10 == 0 else "/state"
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
+                answer.read()
             self.answers += 1
 
 
-def turn(thread: Path, port: int, clients: int) -> tuple[float, float, int]:
-    """Steps in a second, steps in a tick, answers."""
-    hammers = [Hammer(port) for _ in range(clients)]
+def on_processor(thread: Path) -> float:
+    """Seconds that a thread has run; none of one that is gone."""
+    try:
+        return int((thread / "schedstat").read_text().split()[0]) / 1e9
+    except FileNotFoundError:
+        return 0.0
+
+
+def speed(folder: Path, thread: Path) -> tuple[float, float]:
+    """Steps in a second of the clock, and in one of the processor, between the first and the last
+    checkpoint that is written from now on."""
+    begun, seen = time.time(), {}
+    while time.time() - begun < SECONDS or len(seen) < 3:
+        for file in folder.glob("run.unfinished/checkpoint-*"):
+            step = int(file.name.partition("-")[2])
+            try:
+                is_new = step not in seen and file.stat().st_mtime > begun
+            except FileNotFoundError:
+                continue
+            if is_new:
+                seen[step] = (time.time(), on_processor(thread))
+        time.sleep(0.01)
+    first, last = min(seen), max(seen)
+    clock, processor = (b - a for a, b in zip(seen[first], seen[last], strict=True))
+    return (last - first) / clock, (last - first) / processor
+
+
+def hammered(folder: Path, thread: Path, port: int) -> tuple[tuple[float, float], int]:
+    hammers = [Hammer(port) for _ in range(CLIENTS)]
     for hammer in hammers:
         hammer.start()
-    steps, spent, begun = step(port), ticks(thread), time.monotonic()
-    time.sleep(SECONDS)
-    steps, spent, seconds = step(port) - steps, ticks(thread) - spent, time.monotonic() - begun
+    found = speed(folder, thread)
     for hammer in hammers:
         hammer.stop = True
     for hammer in hammers:
         hammer.join()
-    return steps / seconds, steps / max(spent, 1), sum(hammer.answers for hammer in hammers)
+    return found, sum(hammer.answers for hammer in hammers)
 
 
 def main() -> None:
     program = Path(sys.argv[1]).resolve()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         run = subprocess.Popen(
             [program, *RUN.split()], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
         try:
             port = int(re.search(rb":(\d+)", run.stderr.readline()).group(1))
             time.sleep(SECONDS)
-            # The busiest thread is the one that takes steps.
-            thread = max(Path(f"/proc/{run.pid}/task").iterdir(), key=ticks)
-            turns = [(turn(thread, port, 0), turn(thread, port, CLIENTS)) for _ in range(TURNS)]
+            # The busiest thread is that of the run.
+            thread = max(Path(f"/proc/{run.pid}/task").iterdir(), key=on_processor)
+            turns = [(speed(folder, thread), *hammered(folder, thread, port)) for _ in range(TURNS)]
         finally:
             run.kill()
             run.wait()
-    answers = sum(hammered[2] for _, hammered in turns)
-    print(f"`{RUN}`: {TURNS} turns of {SECONDS} s each way, {CLIENTS} clients, {answers} answers")
-    for place, name in enumerate(["a second of the clock", "processor time of its thread"]):
-        ratios = sorted(hammered[place] / alone[place] for alone, hammered in turns)
-        quartiles = statistics.quantiles(ratios, n=4)
-        print(
-            f"steps in {name}, hammered over alone: median {quartiles[1]:.3f}, "
-            f"quartiles {quartiles[0]:.3f} and {quartiles[2]:.3f}"
-        )
+    answers = sum(answers for *_, answers in turns)
+    print(f"{TURNS} turns of {SECONDS} s each way, {CLIENTS} clients, {answers} answers;")
+    for place, what in enumerate(["the clock", "the processor"]):
+        ratios = [with_them[place] / alone[place] for alone, with_them, _ in turns]
+        low, median, high = statistics.quantiles(ratios, n=4)
+        print(f"by {what}: median {median:.3f}, quartiles {low:.3f} and {high:.3f}")
 
 
 if __name__ == "__main__":

@@ -60,6 +60,18 @@ fn kill_early(desk: &Desk, arguments: &str, name: &str) {
     assert!(!desk.path(name).exists());
 }
 
+#[test]
+fn an_ensemble_that_has_stopped_by_itself_is_finished() {
+    let desk = Desk::new();
+    desk.succeed("sample gaussian --effective 100 -q --out done");
+    desk.succeed("sample gaussian --gradients 40 -q --out spent");
+    for name in ["done", "spent"] {
+        let before = lasting(&desk.path(name));
+        desk.fail(&format!("resume {name}"), 2, &["it is finished", "more effective draws"]);
+        assert!(lasting(&desk.path(name)) == before && desk.listing().len() == 2);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_warm_up_is_interrupted_and_goes_on() {

@@ -44,8 +44,8 @@ pub(super) fn check_ensemble<T: Real>(
 
 /// Compares what was saved with what `evaluate` says now; `epsilon` is that of the target's precision.
 ///
-/// Numbers may differ by √ε of the largest of their kind, for a target may sum in another order. One that
-/// is random itself is evaluated twice, and may differ by ten times what the two do.
+/// A log density, and the score of a particle, may differ by √ε of their size, for a target may sum in
+/// another order. One that is random itself is evaluated twice, and may differ by ten times what the two do.
 fn check<T: Real>(
     log_density: &[T],
     score: MatRef<'_, T>,
@@ -64,15 +64,11 @@ fn check<T: Real>(
     // At a wall there is nothing to compare.
     let known: Vec<usize> = known.enumerate().filter_map(|(i, is)| is.then_some(i)).collect();
     let compare = |noise: (f64, f64)| {
-        let densities: Vec<(usize, T, T)> =
-            known.iter().map(|&i| (i, log_density[i], now.log_density[i])).collect();
-        let scores: Vec<(usize, T, T)> = known
-            .iter()
-            .flat_map(|&i| (0..dim).map(move |j| (i, j)))
-            .map(|(i, j)| (i, score.row(i)[j], now.score.row(i)[j]))
-            .collect();
-        differs("log density", &densities, epsilon, noise.0)
-            .or_else(|| differs("score", &scores, epsilon, noise.1))
+        known.iter().find_map(|&i| {
+            let (was, is) = (&log_density[i..=i], &now.log_density[i..=i]);
+            differs("log density", i, was, is, epsilon, noise.0)
+                .or_else(|| differs("score", i, score.row(i), now.score.row(i), epsilon, noise.1))
+        })
     };
     if compare((0.0, 0.0)).is_none() {
         return Ok(());
@@ -85,18 +81,20 @@ fn check<T: Real>(
     compare(noise).map_or(Ok(()), Err)
 }
 
-/// The first number that is too far from what it was.
+/// The first number of a particle that is too far from what it was.
 fn differs<T: Real>(
     what: &'static str,
-    pairs: &[(usize, T, T)],
+    particle: usize,
+    was: &[T],
+    is: &[T],
     epsilon: f64,
     noise: f64,
 ) -> Option<Error> {
-    let scale = 1.0 + largest(pairs.iter().map(|&(_, was, _)| was));
+    let scale = 1.0 + largest(was.iter().copied());
     let allowed = epsilon.sqrt() * scale + NOISE * noise;
     // Written so that NaN differs.
-    let far = pairs.iter().find(|&&(_, was, is)| !((is - was).as_f64().abs() <= allowed));
-    far.map(|&(particle, was, is)| Error::OtherTarget {
+    let is_far = |&(was, is): &(&T, &T)| !((*is - *was).as_f64().abs() <= allowed);
+    was.iter().zip(is).find(is_far).map(|(was, is)| Error::OtherTarget {
         what,
         particle,
         saved: was.as_f64(),
