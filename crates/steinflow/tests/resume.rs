@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use steinflow::dynamics::{Langevin, Sghmc};
-use steinflow::ensemble::Options;
 use steinflow::field::{Diffusion, Stein, TimeUnit};
 use steinflow::integrator::{Adaptive, Euler, MidpointDrift, StepSize, SymmetricSplitting};
 use steinflow::kernel::{Kernel, View};
@@ -245,42 +244,6 @@ fn a_fault_goes_back_to_states_from_before_the_checkpoint() {
     let outcome = check("quartic", &places, &sampler);
     assert!(outcome.shrinks > 1);
     assert_eq!(outcome.checkpoint.past.len(), 2);
-}
-
-/// Steps are 0 until the warm-up is over, so places are counted.
-fn a_warm_up_goes_on<T: Real>() {
-    let flow = || {
-        let gaussian = PerParticle::new(2, |theta: &[T], score: &mut [T]| {
-            let (x, y) = (theta[0] - T::of(3.0), theta[1] / T::of(0.01));
-            score.copy_from_slice(&[-x, -y / T::of(0.01)]);
-            T::of(-0.5) * (x * x + y * y)
-        });
-        Sampler::new(gaussian, Langevin::new(), Stein::new(Kernel::default()))
-            .start_normal(16, &[0.0, 0.0], 1.0)
-            .phase(Adaptive::adam(), 12, StepSize::Constant(0.1))
-    };
-    let sampler = || flow().warm_up(Options::default());
-    let mut keep = Keep::new();
-    let whole = sampler().observe(&mut keep).run().unwrap();
-    let warm = keep.kept.iter().filter(|(checkpoint, ..)| checkpoint.is_of_warm_up()).count();
-    assert!(warm > 60 && keep.kept.len() == warm + 13);
-    let expected = (whole.state.clone(), whole.gradients, whole.warm_moments.clone());
-    for place in [0, 1, warm / 3, warm / 2, warm - 26, warm - 9, warm - 1, warm, warm + 5] {
-        let (checkpoint, ..) = keep.kept[place].clone();
-        let resumed = sampler().resume_from(checkpoint).run().unwrap();
-        let found = (resumed.state, resumed.gradients, resumed.warm_moments);
-        assert!(found == expected, "from {place} of {warm}");
-    }
-    // Where there is no warm-up, it cannot go on.
-    let (checkpoint, ..) = keep.kept[3].clone();
-    let error = flow().resume_from(checkpoint).run().unwrap_err();
-    assert!(matches!(error, Error::ForeignState { .. }), "{error}");
-}
-
-#[test]
-fn a_warm_up_goes_on_in_both_precisions() {
-    a_warm_up_goes_on::<f64>();
-    a_warm_up_goes_on::<f32>();
 }
 
 fn svgd(steps: u64) -> Sampler<'static, f64> {
