@@ -15,7 +15,7 @@ pub fn stages(arguments: &[&str]) -> Vec<Stage> {
 /// all examples.
 pub fn short() -> Stage {
     let few =
-        ["--kills", "6", "--signals", "1", "--damaged", "7", "--replaced", "4", "--writers", "3"];
+        ["--kills", "9", "--signals", "1", "--damaged", "7", "--replaced", "4", "--writers", "3"];
     run("torture", &few)
 }
 

@@ -63,6 +63,11 @@ pub enum Command {
     /// The page needs no other file and no network: verdict, numbers, marginals, pairs, the course of
     /// the run, an animation in two dimensions, predictions of a network, settings.
     Report(ReportArguments),
+    /// Check the files of runs against the SHA-256 that was written with them.
+    ///
+    /// Whatever else reads a run checks what it reads in the same way. `sha256sum --check .steinflow-run`
+    /// inside the folder says the same.
+    Verify(VerifyArguments),
     /// Make a table or a figure of the project's experiments again.
     Reproduce(ReproduceArguments),
     /// List, describe and fetch the regression data sets that have a name.
@@ -77,6 +82,13 @@ impl Default for Command {
     fn default() -> Self {
         Self::Sample(Box::default())
     }
+}
+
+#[derive(Args, Debug)]
+pub struct VerifyArguments {
+    /// Folders of finished runs.
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<PathBuf>,
 }
 
 const PREDICT_EXAMPLES: &str = "\

@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use steinflow::Real;
@@ -58,6 +60,10 @@ pub struct Writer<'a> {
     /// Fingerprints of the files that the run reads.
     pub inputs: String,
     last: Instant,
+    /// Moves of a warm-up, which has no steps.
+    moves: u64,
+    /// Up once the run was asked to stop, which a warm-up does without an outcome to save.
+    stop: Arc<AtomicBool>,
     /// The step of the last one that is good.
     good: Option<u64>,
     /// What the last one has cost.
@@ -66,17 +72,28 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub fn new(folder: &'a Unfinished, every: Every, config: String, inputs: String) -> Self {
-        let (last, cost) = (Instant::now(), Duration::ZERO);
-        Self { folder, every, config, inputs, last, good: None, cost, is_failing: false }
+    pub fn new(
+        folder: &'a Unfinished,
+        every: Every,
+        (config, inputs): (String, String),
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        let last = Instant::now();
+        let (moves, good, cost, is_failing) = (0, None, Duration::ZERO, false);
+        Self { folder, every, config, inputs, last, moves, stop, good, cost, is_failing }
     }
 
-    fn is_due(&self, step: u64) -> bool {
+    fn is_due<T>(&mut self, at: &Snapshot<'_, T>) -> bool {
+        let is_warm_up = at.step == 0 && at.ensemble.is_some();
+        self.moves += u64::from(is_warm_up);
+        // Before the first of either there is nothing to go on from.
+        let taken = if is_warm_up { self.moves } else { at.step };
         match self.every {
-            Every::Steps(steps) => step > 0 && step.is_multiple_of(steps),
-            // At most a twentieth of the run's time. Before the first step there is nothing to go on from.
-            Every::Time(time) => step > 0 && self.last.elapsed() >= time.max(self.cost * 20),
             Every::Never => false,
+            _ if is_warm_up && self.stop.load(Ordering::Relaxed) => true,
+            Every::Steps(steps) => taken > 0 && taken.is_multiple_of(steps),
+            // At most a twentieth of the run's time.
+            Every::Time(time) => taken > 0 && self.last.elapsed() >= time.max(self.cost * 20),
         }
     }
 
@@ -170,7 +187,7 @@ impl<T: Real> Observer<T> for Recorder<'_, '_, T> {
         {
             flow = ControlFlow::Break(());
         }
-        if self.writer.is_due(at.step) {
+        if self.writer.is_due(at) {
             self.writer.write(self.record, at.checkpoint());
         }
         Ok(flow)

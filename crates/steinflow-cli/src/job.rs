@@ -119,7 +119,7 @@ impl Job<'_> {
             first.as_ref().map(|(step, bytes)| (*step, bytes.as_slice())),
         )?;
         drop(first);
-        writer = Writer::new(&unfinished, every, text, inputs);
+        writer = Writer::new(&unfinished, every, (text, inputs), interrupt.flag());
         sampler = sampler
             .interrupt(interrupt.flag())
             .observe(Recorder { record: &mut record, writer: &mut writer });
@@ -131,7 +131,14 @@ impl Job<'_> {
             tell!("follow the run at {}", live.address());
             sampler = sampler.observe(live.watch());
         }
-        let outcome = sampler.run().inspect_err(|_| self.say_how_to_go_on())?;
+        let outcome = match (sampler.run(), interrupt.exit_code()) {
+            (Err(error @ steinflow::Error::Interrupted { .. }), Some(code)) => {
+                tell!("{error}");
+                self.say_how_to_go_on();
+                return Ok(ExitCode::from(code));
+            }
+            (outcome, _) => outcome.inspect_err(|_| self.say_how_to_go_on())?,
+        };
         if outcome.ended == Ended::Interrupted && every != Every::Never {
             // First of all, for what comes now may take longer than whoever sent the signal waits.
             writer.write(&record, outcome.checkpoint.clone());

@@ -33,11 +33,10 @@ mod verify;
 
 use std::process::ExitCode;
 
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches};
+use clap::Parser as _;
 
 use args::{Arguments, Command};
 use error::{Error, Result, shortened};
-use verify::VerifyArguments;
 
 fn main() -> ExitCode {
     // What a decoder panics about is reported as the damaged file that it is.
@@ -48,13 +47,7 @@ fn main() -> ExitCode {
         }
     }));
     signals::survive_large_files();
-    let parser = Arguments::command().subcommand(VerifyArguments::command());
-    let given = parser.get_matches();
-    let done = match given.subcommand() {
-        Some(("verify", own)) => parsed(own).and_then(|own| verify::command(&own)),
-        _ => parsed::<Arguments>(&given).and_then(|own| run(own.command.unwrap_or_default())),
-    };
-    match done {
+    match run(Arguments::parse().command.unwrap_or_default()) {
         Ok(code) => code,
         // A reader that has seen enough, such as `head`.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
@@ -65,11 +58,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// What clap has found to be right already.
-fn parsed<A: FromArgMatches>(given: &ArgMatches) -> Result<A> {
-    A::from_arg_matches(given).map_err(|error| error.exit())
-}
-
 fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Sample(arguments) => sample::command(&arguments),
@@ -77,6 +65,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Predict(arguments) => predict::command(&arguments),
         Command::Diagnose(arguments) => diagnose::command(&arguments),
         Command::Report(arguments) => report::command(&arguments),
+        Command::Verify(arguments) => verify::command(&arguments),
         Command::Reproduce(arguments) => reproduce::command(&arguments),
         Command::Data(arguments) => data::command(&arguments),
         Command::Methods(arguments) => catalogues::methods(arguments.json),

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use steinflow_io::record::{CHECKPOINT, CONFIG};
+use steinflow::run::Ended;
+use steinflow_io::record::{CHECKPOINT, CONFIG, FinishedRun};
 use steinflow_io::{CheckpointFile, Unfinished, is_finished_run};
 use toml::Table;
 
@@ -52,9 +53,15 @@ pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
         return Err(Error::Changed { run, step: file.step(), changes });
     }
     let total = config.steps();
-    if has_ended && file.step() == total && arguments.branch.is_none() {
-        let found = format!("it is finished after {total} steps; --steps asks for more");
-        return Err(nothing(&run, &found));
+    if has_ended && arguments.branch.is_none() {
+        if config.flow().is_some() && file.step() == total {
+            let found = format!("it is finished after {total} steps; --steps asks for more");
+            return Err(nothing(&run, &found));
+        }
+        if config.flow().is_none() && has_stopped_by_itself(&run)? {
+            let found = "it is finished; --branch and a --config with more effective draws go on";
+            return Err(nothing(&run, found));
+        }
     }
     if !arguments.output.quiet {
         if config.flow().is_some() {
@@ -80,6 +87,12 @@ pub fn command(arguments: &ResumeArguments) -> Result<ExitCode> {
             job.run(|| Ok(Unfinished::open(branch)?))
         }
     }
+}
+
+/// Whether the ensemble of a run that has ended was content, or had spent its gradients.
+fn has_stopped_by_itself(run: &Path) -> Result<bool> {
+    let ended = FinishedRun::open(run)?.summary()?.ended;
+    Ok([Ended::Finished, Ended::Unsettled].iter().any(|by_itself| by_itself.name() == ended))
 }
 
 fn nothing(run: &Path, found: &str) -> Error {

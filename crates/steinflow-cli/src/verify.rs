@@ -1,25 +1,12 @@
 //! `steinflow verify`: whether the files of runs are as they were written.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
 use steinflow_io::record::FinishedRun;
 
+use crate::args::VerifyArguments;
 use crate::error::{Error, Result};
-
-/// Check the files of runs against the SHA-256 that was written with them.
-///
-/// Whatever else reads a run checks what it reads in the same way. `sha256sum --check .steinflow-run`
-/// inside the folder says the same.
-#[derive(Debug, Parser)]
-#[command(name = "verify")]
-pub struct VerifyArguments {
-    /// Folders of finished runs.
-    #[arg(value_name = "RUN", required = true)]
-    runs: Vec<PathBuf>,
-}
 
 pub fn command(arguments: &VerifyArguments) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();

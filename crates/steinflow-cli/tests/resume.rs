@@ -60,6 +60,39 @@ fn kill_early(desk: &Desk, arguments: &str, name: &str) {
     assert!(!desk.path(name).exists());
 }
 
+#[test]
+fn an_ensemble_that_has_stopped_by_itself_is_finished() {
+    let desk = Desk::new();
+    desk.succeed("sample gaussian --effective 100 -q --out done");
+    desk.succeed("sample gaussian --gradients 40 -q --out spent");
+    for name in ["done", "spent"] {
+        let before = lasting(&desk.path(name));
+        desk.fail(&format!("resume {name}"), 2, &["it is finished", "more effective draws"]);
+        assert!(lasting(&desk.path(name)) == before && desk.listing().len() == 2);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_warm_up_is_interrupted_and_goes_on() {
+    let desk = Desk::new();
+    // Its warm-up is long enough to be met.
+    let run =
+        "sample gaussian --dim 60 --condition 10000 --method svgd --warm-up -n 64 --steps 5 -q";
+    desk.succeed(&format!("{run} --out whole"));
+    let mut child = start(&desk, &format!("{run} --out cut"));
+    wait_for(|| desk.path("cut.unfinished/config.toml").exists());
+    std::thread::sleep(Duration::from_millis(50));
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!desk.path("cut").exists());
+    let [only] = &checkpoints(&desk, "cut")[..] else { panic!("one checkpoint") };
+    assert!(only.ends_with("checkpoint-000000000000"), "it was in the warm-up");
+    desk.succeed("resume cut -q");
+    assert!(lasting(&desk.path("cut")) == lasting(&desk.path("whole")));
+    assert!(checkpoints(&desk, "cut").is_empty());
+}
+
 /// All that must not depend on an interruption: particles, samples, and the trace but for its clock.
 fn lasting(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! A phase of a run: so many steps with one integrator.
 
 use steinflow::integrator::{self, StepSize};
-use steinflow::settings::{Kind, ListItem, SettingType as _, Value};
+use steinflow::settings::{Kind, ListItem, NumberOrWord, SettingType as _, Value};
 
 /// One phase.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,9 @@ pub struct Phase {
 const HOW_TO_WRITE: &str = "write INTEGRATOR:EPSxSTEPS, for example euler:1.3x300";
 
 impl Phase {
+    /// An integrator or a step size that is left to the default of a run without phases.
+    pub const OPEN: &str = "default";
+
     /// Checks that the words mean something.
     pub(crate) fn validate(&self) -> steinflow::Result<()> {
         integrator::named::<f64>(&self.integrator)?;
@@ -59,7 +62,7 @@ impl ListItem for Phase {
         };
         Ok(Self {
             integrator: String::read(parts[0])?,
-            step_size: String::read(parts[1])?,
+            step_size: NumberOrWord::read(parts[1])?.0,
             steps: u64::read(parts[2])?,
         })
     }

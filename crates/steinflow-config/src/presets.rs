@@ -2,6 +2,7 @@
 
 use steinflow::ensemble::Moves;
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Value as ParameterValue};
+use steinflow::settings::{NumberOrWord, NumbersOrWord};
 use steinflow_models::NETWORK;
 
 use crate::{Phase, Settings};
@@ -111,11 +112,14 @@ pub fn in_learnt_coordinates(method: &Method, settings: &mut Settings) {
     let word = |setting: &mut Option<String>, word: &str| {
         setting.get_or_insert_with(|| word.to_owned());
     };
+    let rule = |setting: &mut Option<NumbersOrWord>, rule: &str| {
+        setting.get_or_insert_with(|| NumbersOrWord(rule.to_owned()));
+    };
     match (method.dynamics, method.field) {
         // To rest: an affine part gives the mean and covariance of any Gaussian.
         (DynamicsKind::Langevin, FieldKind::Stein) => {
             settings.affine.get_or_insert(1.0);
-            word(&mut settings.bandwidth, "white:4");
+            rule(&mut settings.bandwidth, "white:4");
             if steps_are_open {
                 let steps = settings.steps.take().unwrap_or(200);
                 let settling = steps * 3 / 10;
@@ -133,7 +137,7 @@ pub fn in_learnt_coordinates(method: &Method, settings: &mut Settings) {
         // Never to rest: without friction and with fresh momenta the flow preserves π of all particles.
         (DynamicsKind::Sghmc | DynamicsKind::ThirdOrder, FieldKind::Stein) => {
             word(&mut settings.kernel_on, "theta");
-            word(&mut settings.bandwidth, "white");
+            rule(&mut settings.bandwidth, "white");
             if settings.alpha.is_none() {
                 settings.parameters.fill(Parameter::Friction, ParameterValue::Number(0.0));
             }
@@ -146,7 +150,7 @@ pub fn in_learnt_coordinates(method: &Method, settings: &mut Settings) {
                 settings.resample_time.get_or_insert(10.0);
             }
             if steps_are_open {
-                settings.step_size = Some("0.3".to_owned());
+                settings.step_size = Some(NumberOrWord("0.3".to_owned()));
                 word(&mut settings.integrator, "midpoint-drift");
                 let steps = *settings.steps.get_or_insert(300);
                 if settings.collect_from.is_none() && settings.collect_every.is_none() {

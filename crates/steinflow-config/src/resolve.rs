@@ -8,6 +8,7 @@ use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Value as ParameterValue};
 use steinflow::precondition::RootMeanSquare;
 use steinflow::run::{NonFinitePolicy, Resampling};
+use steinflow::settings::{NumberOrWord, NumbersOrWord};
 use steinflow::{Error as LibraryError, LogDensity, Matrix};
 use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
@@ -272,6 +273,8 @@ fn resolve_flow(settings: &mut Settings, facts: &Facts<'_>, name: &str) -> Resul
         let rule = preconditioner.map(|_| RootMeanSquare::default());
         facts.sharpness(start.as_ref(), rule)
     };
+    // What is out of range is refused as such, before anything is computed from it.
+    settings.parameters.values()?;
     let sigma = match &facts.own_dynamics {
         Some(own) => own.sigma,
         None => settings.parameters.number(Parameter::Sigma),
@@ -419,14 +422,13 @@ fn resolve_phases(
             let remedy = "a phase states integrator, step size and steps; drop one of the two";
             return Err(Error::does_not_fit(option, "--phase", remedy));
         }
-        // What a phase leaves empty has the default of a run without phases.
-        let is_open = phases.iter().any(|phase| phase.step_size.is_empty());
+        let is_open = phases.iter().any(|phase| phase.step_size == Phase::OPEN);
         let default = if is_open { method.default_step_size(sigma, sharpness()?) } else { 0.0 };
         for phase in &mut phases {
-            if phase.integrator.is_empty() {
+            if phase.integrator == Phase::OPEN {
                 default_integrator.clone_into(&mut phase.integrator);
             }
-            if phase.step_size.is_empty() {
+            if phase.step_size == Phase::OPEN {
                 phase.step_size = default.to_string();
             }
             phase.validate()?;
@@ -439,7 +441,7 @@ fn resolve_phases(
             let remedy = "both set the step size; drop one";
             return Err(Error::does_not_fit("eta", "--step-size", remedy));
         }
-        (Some(text), None) => text,
+        (Some(NumberOrWord(text)), None) => text,
         (None, Some(eta)) => {
             if !(eta > 0.0 && eta.is_finite()) {
                 let remedy = "it must be positive and finite";
@@ -534,7 +536,10 @@ fn resolve_kernel(
     Ok(Some(Kernel {
         radial: Radial::parse(&fill(&mut settings.kernel, "se"))?,
         view: View::parse(&fill(&mut settings.kernel_on, view))?,
-        bandwidth: Bandwidth::parse(&fill(&mut settings.bandwidth, "median-log"))?,
+        bandwidth: {
+            let default = || NumbersOrWord("median-log".to_owned());
+            Bandwidth::parse(&settings.bandwidth.get_or_insert_with(default).0)?
+        },
         affine: settings.affine.unwrap_or(0.0),
     }))
 }

@@ -4,7 +4,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use steinflow::settings::Value;
+use steinflow::settings::{NumberOrWord, NumbersOrWord, Value};
 use steinflow_models::ModelSpec;
 
 use crate::{Error, GivenParameters, Phase, Result};
@@ -42,7 +42,7 @@ steinflow::settings! {
             /// median-log, liu-wang, numpyro, median, white or white:F (F times median-log of N(0, I)),
             /// a number, or one number per block separated by commas [default: median-log; after a
             /// warm-up white:4 for svgd, white for sghmc-stein and third-order-stein].
-            bandwidth: String as "RULE",
+            bandwidth: NumbersOrWord as "RULE",
             /// Strength c of an affine part c(1 + x·y) added to the kernel, which gives resting particles
             /// the mean and covariance of the posterior; made for warmed-up runs [default: 1 for svgd
             /// after a warm-up, 0 elsewhere].
@@ -53,7 +53,7 @@ steinflow::settings! {
             steps: u64 as "K",
             /// Step size ε: a number, or `linear:FROM:TO`, `cosine:FROM:TO`, `polynomial:A:B:GAMMA` for
             /// A (B + k)^-GAMMA [default: from the method and the target's curvature at the start].
-            step_size: String as "EPS",
+            step_size: NumberOrWord as "EPS",
             /// Learning rate η instead of a step size: ε = σ√η with momentum, ε = η without.
             eta: f64 as "ETA",
             /// Momentum decay α instead of a friction: A = ασ²/ε.

@@ -48,11 +48,23 @@ impl ModelInfo {
         self.options.contains(&option)
     }
 
-    /// The names of the options that it takes, as flags and configs write them.
-    fn own_options(&self) -> String {
-        match self.options {
+    /// What to give instead of an option that it does not take.
+    fn instead_of(&self, option: &str) -> String {
+        let own = match self.options {
             [] => "it takes none".to_owned(),
+            // As flags and configs write them.
             names => format!("it takes {}", names.join(", ").replace('_', "-")),
+        };
+        if option != "dim" {
+            return own;
+        }
+        if self.takes("data") {
+            return "its dimension follows from the number of features of its data; leave it out"
+                .to_owned();
+        }
+        match (self.double)(&ModelSpec::named(self.name)) {
+            Ok(model) => format!("it always has {} coordinates; leave it out", model.dim()),
+            Err(_) => own,
         }
     }
 }
@@ -158,7 +170,7 @@ impl ModelSpec {
         let info = info.ok_or_else(|| steinflow::Error::unknown("model", name, known()))?;
         for (option, value) in self.given() {
             if option.name != "model" && !info.takes(option.name) {
-                return Err(self.not_taken(option.name, value, info.own_options()));
+                return Err(self.not_taken(option.name, value, info.instead_of(option.name)));
             }
         }
         if let Some(dim) = self.dim

@@ -150,7 +150,8 @@ impl<T: Number> Recorder<T> {
         }
         let due = self.save.as_ref().is_some_and(|save| {
             let pause = Duration::try_from_secs_f64(save.seconds).unwrap_or_default();
-            at.step > 0 && self.last.elapsed() >= pause
+            // Also in a warm-up, which has no steps.
+            (at.step > 0 || at.ensemble.is_some()) && self.last.elapsed() >= pause
         });
         if due {
             self.save(at.checkpoint()).map_err(from_python)?;

@@ -9,7 +9,9 @@ use steinflow::dynamics::{Dynamics, Structure};
 use steinflow::integrator::StepSize;
 use steinflow::settings::{Kind, Setting, Value};
 use steinflow::{LogDensity, Matrix};
-use steinflow_config::{Begin, Config as Complete, Facts, OwnDynamics as Own, Settings, in_python};
+use steinflow_config::{
+    Begin, Config as Complete, Facts, OwnDynamics as Own, Phase, Settings, in_python,
+};
 use steinflow_models::{ModelSpec, Start};
 
 use crate::arrays::{Array2, Number, Rows};
@@ -232,7 +234,7 @@ fn expected(name: &str) -> &'static str {
 pub fn plain(value: &Bound<'_, PyAny>) -> Option<Value> {
     if value.is_none() {
         // A part of a phase that is left open.
-        return Some(Value::Text(String::new()));
+        return Some(Value::Text(Phase::OPEN.to_owned()));
     }
     if value.is_instance_of::<PyBool>() {
         return value.extract().ok().map(Value::Switch);
@@ -275,7 +277,9 @@ fn described(settings: Vec<Setting>) -> Vec<(String, &'static str, &'static str)
         let kind = match setting.kind {
             Kind::Count => "int",
             Kind::Number => "float",
-            Kind::Text => "str | float | Sequence[float]",
+            Kind::Text => "str",
+            Kind::NumberOrWord => "float | str",
+            Kind::NumbersOrWord => "float | str | Sequence[float]",
             Kind::Path => "str | PathLike[str]",
             Kind::Switch => "bool",
             Kind::Counts => "Sequence[int]",

@@ -2,6 +2,7 @@
 
 use numpy::{PyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use steinflow::ensemble::Widened;
@@ -151,8 +152,9 @@ fn copy<T: Number>(
     out: &mut [T],
 ) -> PyResult<()> {
     let py = found.py();
+    let is_masked = found.hasattr(intern!(py, "mask"))?;
     let array = match found.cast::<PyArrayDyn<T>>() {
-        Ok(array) if array.is_aligned() => array.readonly(),
+        Ok(array) if array.is_aligned() && !is_masked => array.readonly(),
         _ => convert(py, found, what)?,
     };
     if array.shape() != shape {
@@ -178,17 +180,24 @@ fn convert<'py, T: Number>(
         error.set_cause(py, Some(cause));
         error
     };
+    let tree = py.import("steinflow._tree")?;
+    if tree.call_method1("has_masked", (found,))?.is_truthy()? {
+        return Err(PyValueError::new_err(format!(
+            "your function returned a {what} with masked entries, which have no value: fill them"
+        )));
+    }
     // The memory of a JAX array or a tensor on the CPU, as NumPy sees it.
-    let array =
-        py.import("steinflow._tree")?.call_method1("numbers", (found,)).map_err(not_an_array)?;
+    let array = tree.call_method1("numbers", (found,)).map_err(not_an_array)?;
     if let Ok(array) = array.cast::<PyArrayDyn<T>>()
         && array.is_aligned()
     {
         return Ok(array.readonly());
     }
-    if array.getattr("dtype")?.getattr("kind")?.extract::<char>()? == 'c' {
+    let dtype = array.getattr("dtype")?;
+    // NumPy would make numbers of dates and of text.
+    if !matches!(dtype.getattr("kind")?.extract()?, 'f' | 'i' | 'u' | 'b' | 'O') {
         return Err(PyTypeError::new_err(format!(
-            "your function returned a {what} of complex numbers, expected real ones"
+            "your function returned a {what} of type {dtype}, expected real numbers"
         )));
     }
     if T::NAME == "f64" && array.cast::<PyArrayDyn<f32>>().is_ok() {

@@ -168,12 +168,34 @@ def test_starts_that_are_no_numbers():
 
 
 def test_numbers_that_are_not_real():
-    with refused(TypeError, "a log density of complex numbers"):
+    with refused(TypeError, "a log density of type complex128, expected real numbers"):
         sample(lambda x: (x.sum(axis=1) + 0j, -x), INIT)
     with refused(TypeError, "a gradient that is not an array of numbers"):
         sample(lambda x: (x.sum(axis=1), [[1.0] * (i % 2) for i in range(len(x))]), INIT)
-    with refused(TypeError, "a log density that is not an array of numbers"):
-        sample(lambda x: (np.full(len(x), "a"), -x), INIT)
+    for wrong, name in [("a", "<U1"), ("1.0", "<U3"), (np.datetime64("2020"), "datetime64[Y]")]:
+        with refused(TypeError, f"a log density of type {name}, expected real numbers"):
+            sample(lambda x, wrong=wrong: (np.full(len(x), wrong), -x), INIT)
+    days = np.full(INIT.shape, 1, "timedelta64[D]")
+    with refused(TypeError, "a gradient of type timedelta64[D], expected real numbers"):
+        sample(lambda x: (x.sum(axis=1), days), INIT)
+
+
+def test_masked_arrays():
+    def masked(theta, mask):
+        value, gradient = standard_normal(theta)
+        return np.ma.array(value), np.ma.array(gradient, mask=mask)
+
+    with refused(ValueError, "a gradient with masked entries", "fill them"):
+        sample(lambda x: masked(x, x > 0), INIT)
+    with refused(ValueError, "init has masked entries", "fill them"):
+        sample(standard_normal, np.ma.array(INIT, mask=INIT > 0))
+    # Without masked entries it is an array like any other.
+    steps = dict(steps=3, step_size=0.1)
+    plain = sample(standard_normal, INIT, **steps)
+    assert np.array_equal(sample(lambda x: masked(x, False), INIT, **steps).state, plain.state)
+
+
+def test_numbers_of_another_layout():
 
     def unaligned(theta):
         value, gradient = standard_normal(theta)
@@ -190,16 +212,25 @@ def test_settings_of_the_wrong_kind():
         for value in (-1, 1.5, "a"):
             with refused(ValueError, f"{name} is {value!r}: give a whole number"):
                 sample(standard_normal, INIT, **{name: value})
-    with refused(ValueError, "steps is", "give a whole number"):
+    with refused(ValueError, "steps is", "give a number below 2^63"):
         sample(standard_normal, INIT, steps=2**70)
     with refused(ValueError, "budget is '1m': give a number"):
         sample(standard_normal, INIT, budget="1m")
     with refused(ValueError, "friction is 'much': give a number"):
         sample(standard_normal, INIT, friction="much")
-    with refused(ValueError, "there is no method `3`"):
+    with refused(ValueError, "method is 3: give a word"):
         sample(standard_normal, INIT, method=3)
     with refused(ValueError, "phases is", "a phase is (integrator, steps, step_size)"):
         sample(standard_normal, INIT, phases=[("euler", 5)])
+    with refused(ValueError, "step_size is [1]: give one number, or a word"):
+        sample(standard_normal, INIT, step_size=[1])
+    with refused(ValueError, "bandwidth is []: give one or more"):
+        sample(standard_normal, INIT, bandwidth=[])
+    for beyond in (2**63, 2**64, 2**200):
+        with refused(ValueError, "seed is", "give a number below 2^63"):
+            sample(standard_normal, INIT, seed=beyond)
+    with refused(ValueError, "steps is [0, 1, 2", "…: give a whole number"):
+        sample(standard_normal, INIT, steps=list(range(10_000)))
     with refused(ValueError, "phases is []: give one or more"):
         sample(standard_normal, INIT, phases=[])
     with refused(ValueError, "window is 3: give (low, high) for each coordinate"):

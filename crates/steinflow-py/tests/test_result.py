@@ -59,6 +59,60 @@ def test_a_checkpoint_file_is_gone_on_with(tmp_path):
         run(steps=60, step_size=0.1)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(method="sghmc", steps=30, step_size=0.1, warm_up=False),
+        dict(method="svgd", steps=30, warm_up=True),
+        dict(method="auto", effective=200),
+        dict(method="hmc", effective=200),
+    ],
+    ids=lambda settings: settings["method"],
+)
+def test_a_checkpoint_knows_its_function(tmp_path, settings, dtype):
+    path = tmp_path / "run.checkpoint"
+
+    def density(theta, spread=1.0, slope=0.0):
+        values = -0.5 * np.sum(theta**2, axis=1) / theta.dtype.type(spread)
+        return values, -theta / theta.dtype.type(spread) + theta.dtype.type(slope)
+
+    def noisy(theta):
+        values, gradients = density(theta)
+        return values + rng.normal(0, 0.1, len(values)).astype(theta.dtype), gradients
+
+    rng = np.random.default_rng(1)
+    run = functools.partial(
+        steinflow.sample, shapes=2, dtype=dtype, checkpoint=path, progress=False, **settings
+    )
+    first = run(density)
+    assert np.array_equal(run(density).state, first.state)
+    for edited in (dict(spread=1.5), dict(slope=0.1)):
+        with pytest.raises(ValueError, match=r"not the one that this run was saved with.*anew"):
+            run(functools.partial(density, **edited))
+    # What is random says something else every time, and is judged by that.
+    assert np.array_equal(run(noisy).state, first.state)
+
+
+def test_a_checkpoint_of_minibatches_knows_its_rows(tmp_path):
+    def likelihood(theta, rows):
+        return -0.5 * np.sum((theta - rows) ** 2, axis=1), (rows - theta).sum(axis=1, keepdims=True)
+
+    def prior(theta):
+        return -0.5 * np.sum(theta**2, axis=1), -theta
+
+    rows = np.linspace(-1, 1, 40)
+    run = functools.partial(
+        sample, init=np.linspace(-1, 1, 10)[:, None], loglikelihood_fn=likelihood, logprior_fn=prior,
+        backend="numpy", batch_size=5, method="sghmc", step_size=0.01, warm_up=False,
+        checkpoint=tmp_path / "run.checkpoint",
+    )  # fmt: skip
+    part = run(data=rows, steps=20)
+    assert run(data=rows, steps=30).steps == 30 and part.steps == 20
+    with pytest.raises(ValueError, match="not the one that this run was saved with"):
+        run(data=rows + 0.5, steps=40)
+
+
 def test_parquet(tmp_path):
     result = sample("banana", steps=5)
     result.to_parquet(tmp_path / "particles.parquet")

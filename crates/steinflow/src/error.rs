@@ -46,7 +46,7 @@ pub enum Error {
 
     /// A run that ended before there was anything to keep.
     #[error(
-        "stopped during {during}, before the first step: nothing was lost but that; run it again"
+        "stopped during {during}, before the first step: go on from a checkpoint of it, or run it again"
     )]
     Interrupted {
         /// What was under way.
@@ -150,6 +150,23 @@ pub enum Error {
         whose: &'static str,
     },
 
+    /// A target that is not the one that a run was saved with.
+    #[error(
+        "the target is not the one that this run was saved with: the {what} of particle {particle} was \
+         {saved} and is {found} now; go on with the function and the data that it began with, or begin \
+         anew beside it (another checkpoint, another folder)"
+    )]
+    OtherTarget {
+        /// `log density` or `score`.
+        what: &'static str,
+        /// The particle's index.
+        particle: usize,
+        /// What the target said when the run was saved.
+        saved: f64,
+        /// What it says now.
+        found: f64,
+    },
+
     /// The user's own target or observer failed.
     #[error("{0}")]
     User(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -173,6 +190,7 @@ impl Error {
                 | Self::Shape { .. }
                 | Self::WrongGradient { .. }
                 | Self::TooMuchMemory { .. }
+                | Self::OtherTarget { .. }
         )
     }
 

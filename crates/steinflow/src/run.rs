@@ -7,6 +7,7 @@ mod observer;
 mod progress;
 mod resampling;
 mod rewind;
+mod same_target;
 mod start;
 mod trace;
 mod warm_up;
@@ -360,6 +361,9 @@ impl<'a, T: Real> Sampler<'a, T> {
         self.field.validate(structure.blocks(), particles)?;
         if let Start::Checkpoint(checkpoint) = &self.start {
             checkpoint.check(dim, structure.blocks(), self.total_steps())?;
+            if checkpoint.is_of_warm_up() && self.warm_up.is_none() {
+                return Err(Error::ForeignState { whose: "a run without a warm-up" });
+            }
         }
         if let Some(size) = self.batch_size {
             check_batch_size(size, self.target.data_rows())?;
@@ -429,6 +433,11 @@ impl<'a, T: Real> Sampler<'a, T> {
         if self.check_gradient && self.batch_size.is_none() && checkpoint.is_none() {
             require_gradient(&*self.target, theta.as_ref())?;
         }
+        let (warming, checkpoint) = match checkpoint {
+            Some(found) if found.is_of_warm_up() => (Some(found), None),
+            found => (None, found),
+        };
+        let earlier = warming.as_ref().map_or(Duration::ZERO, |checkpoint| checkpoint.elapsed);
         let warmth = match (self.warm_up.take(), &checkpoint) {
             (None, _) => None,
             (Some(_), Some(checkpoint)) => {
@@ -444,7 +453,8 @@ impl<'a, T: Real> Sampler<'a, T> {
                 };
                 let stop = warm_up::Stop { budget: self.budget, interrupt: self.interrupt.clone() };
                 let target = T::widen(Box::new(&*self.target));
-                let found = warm_up::run(&*target, &options, &mut self.observers, &stop, begun)?;
+                let (warming, observers) = (warming.as_deref(), &mut self.observers);
+                let found = warm_up::run(&*target, &options, warming, observers, &stop, begun)?;
                 theta = found.white();
                 Some(found)
             }
@@ -461,7 +471,7 @@ impl<'a, T: Real> Sampler<'a, T> {
             system = system.with_preconditioner(rule)?;
         }
         let mut phases = self.phases;
-        let at = Position::start(system, self.policy, begun, warmth);
+        let at = Position::start(system, self.policy, (begun, earlier), warmth);
         let mut run = Progress { at, observers: self.observers, total_steps };
         let mut ended = None;
         // Steps into the phase where the run goes on; those before it are done.

@@ -82,8 +82,12 @@ pub enum Kind {
     Count,
     /// A number.
     Number,
-    /// A word, or a number where the setting takes one.
+    /// A word.
     Text,
+    /// A number, or a word in its place.
+    NumberOrWord,
+    /// One number or several, or a word in their place.
+    NumbersOrWord,
     /// A file or folder.
     Path,
     /// Yes or no.
@@ -111,7 +115,9 @@ impl Kind {
             Self::Count => u64::read(&Value::Text(text.to_owned())).map(Value::Count),
             Self::Number => f64::read(&Value::Text(text.to_owned())).map(Value::Number),
             Self::Switch => bool::read(&Value::Text(text.to_owned())).map(Value::Switch),
-            Self::Text | Self::Path | Self::Phases => Ok(Value::Text(text.to_owned())),
+            Self::Text | Self::NumberOrWord | Self::NumbersOrWord | Self::Path | Self::Phases => {
+                Ok(Value::Text(text.to_owned()))
+            }
             Self::Counts => list(Self::Count).map(Value::List),
             Self::Numbers => list(Self::Number).map(Value::List),
         }
@@ -132,13 +138,18 @@ impl SettingType for u64 {
     const KIND: Kind = Kind::Count;
 
     fn read(value: &Value) -> Result<Self, String> {
-        match value {
+        let count = match value {
             Value::Count(count) => Some(*count),
             Value::Text(text) => text.parse().ok(),
+            // Whole numbers that no integer of ours holds.
+            Value::Number(large) if *large >= 2_f64.powi(63) => Some(u64::MAX),
             _ => None,
+        };
+        match count {
+            Some(count) if count < 1 << 63 => Ok(count),
+            Some(_) => Err("give a number below 2^63".to_owned()),
+            None => Err("give a whole number, zero or more".to_owned()),
         }
-        .filter(|count| *count < 1 << 63)
-        .ok_or_else(|| "give a whole number, zero or more".to_owned())
     }
 
     fn write(&self) -> Value {
@@ -199,19 +210,59 @@ impl SettingType for String {
     fn read(value: &Value) -> Result<Self, String> {
         match value {
             Value::Text(text) => Ok(text.clone()),
-            Value::Count(count) => Ok(count.to_string()),
-            Value::Number(number) => Ok(number.to_string()),
-            // Several numbers, as a bandwidth for every block.
-            Value::List(values) => {
-                let parts: Result<Vec<Self>, String> = values.iter().map(Self::read).collect();
-                Ok(parts?.join(","))
-            }
-            Value::Switch(_) | Value::Table(_) => Err("give a word".to_owned()),
+            _ => Err("give a word".to_owned()),
         }
     }
 
     fn write(&self) -> Value {
         Value::Text(self.clone())
+    }
+}
+
+/// A number or a word, as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberOrWord(pub String);
+
+impl SettingType for NumberOrWord {
+    const KIND: Kind = Kind::NumberOrWord;
+
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) => Ok(Self(text.clone())),
+            Value::Count(count) => Ok(Self(count.to_string())),
+            Value::Number(number) => Ok(Self(number.to_string())),
+            _ => Err("give one number, or a word".to_owned()),
+        }
+    }
+
+    fn write(&self) -> Value {
+        Value::Text(self.0.clone())
+    }
+}
+
+/// Numbers or a word, as they were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumbersOrWord(pub String);
+
+impl SettingType for NumbersOrWord {
+    const KIND: Kind = Kind::NumbersOrWord;
+
+    fn read(value: &Value) -> Result<Self, String> {
+        let Value::List(values) = value else {
+            return NumberOrWord::read(value).map(|one| Self(one.0));
+        };
+        let parts: Result<Vec<String>, String> =
+            values.iter().map(|value| NumberOrWord::read(value).map(|one| one.0)).collect();
+        let parts = parts?;
+        if parts.is_empty() {
+            Err("give one or more".to_owned())
+        } else {
+            Ok(Self(parts.join(",")))
+        }
+    }
+
+    fn write(&self) -> Value {
+        Value::Text(self.0.clone())
     }
 }
 

@@ -157,6 +157,16 @@ fn wrong_particles_are_not_trusted() -> Result<()> {
 }
 
 #[test]
+fn a_handful_of_particles_has_no_modes_to_weigh() -> Result<()> {
+    for count in 1..5 {
+        let few = random_states(count, 2, 1);
+        let modes = weigh_modes(&two_modes(0.5), few.as_ref())?;
+        assert!(modes.weights.is_empty() && modes.mode_of == vec![0; count], "{modes:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_mode_without_particles_is_found_and_one_with_too_many_is_weighed() -> Result<()> {
     let z = random_states(200, 2, 4);
     let with_left = |count: usize| {

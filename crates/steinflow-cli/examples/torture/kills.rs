@@ -1,32 +1,39 @@
 //! Kills at random instants: what is resumed must be what was never interrupted.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::bench::{Bench, Dice, Result, checkpoints, lasting};
 
-/// Six samplers: diffusion, Stein with splitting, thermostat with minibatches, product space,
-/// adaptive integrator with minibatches, and starred Blob with collected samples and a policy that
-/// goes back.
-pub const CASES: [(&str, &str); 6] = [
-    ("sghmc", "banana --method sghmc --steps 12000 --step-size 0.05 -n 40"),
-    ("sghmc-stein", "tri-crescent --method sghmc-stein --steps 1500 --step-size 0.05 -n 60"),
+/// Nine samplers: diffusion, Stein with splitting, thermostat with minibatches, product space,
+/// adaptive integrator with minibatches, starred Blob with collected samples and a policy that goes
+/// back; the default, Hamiltonian moves, and a warm-up before a flow. Short, so that a thousand can be
+/// killed in minutes.
+pub const CASES: [(&str, &str); 9] = [
+    ("sghmc", "banana --method sghmc --steps 4000 --step-size 0.05 -n 40"),
+    ("sghmc-stein", "tri-crescent --method sghmc-stein --steps 600 --step-size 0.05 -n 40"),
     (
         "sgnht-stein, minibatches, f32",
-        "bnn --method sgnht-stein --hidden 6 -n 8 --steps 4000 --batch-size 20 --precision f32",
+        "bnn --method sgnht-stein --hidden 6 -n 8 --steps 1500 --batch-size 20 --precision f32",
     ),
-    ("svgd-product", "gaussian --dim 3 --method svgd-product --steps 1200 --step-size 0.05 -n 40"),
+    ("svgd-product", "gaussian --dim 3 --method svgd-product --steps 500 --step-size 0.05 -n 40"),
     (
         "svgd by Adam, minibatches",
         "linear-regression --data line.csv --method svgd --integrator adam --batch-size 10 \
-         --steps 8000 --step-size 0.01 -n 30",
+         --steps 3000 --step-size 0.01 -n 30",
     ),
     (
         "sghmc-blob-alt, resampled, shrink",
-        "ring --method sghmc-blob-alt --friction 0.01 -n 40 --steps 2500 --step-size 0.05 \
+        "ring --method sghmc-blob-alt --friction 0.01 -n 40 --steps 1000 --step-size 0.05 \
          --resample-every 30 --collect-from 100 --collect-every 10 --non-finite shrink",
     ),
+    ("auto", "banana --method auto --effective 400"),
+    ("hmc, f32", "gaussian --dim 3 --method hmc --effective 400 --precision f32"),
+    ("svgd after a warm-up", "gaussian --dim 3 --method svgd --warm-up -n 40"),
 ];
 
 /// How a process is asked to end.
@@ -52,6 +59,34 @@ pub struct Tally {
     pub wrong_codes: usize,
     /// Files left behind after the run was in its place.
     pub litter: usize,
+}
+
+/// Ends so many runs, shared out among all cases, with so many of them at a time; a tally for each.
+pub fn all(program: &Path, kills: usize, jobs: usize, seed: u64) -> Result<Vec<Tally>> {
+    let next = AtomicUsize::new(0);
+    let tallies = CASES.map(|_| Mutex::new(Err("it was not reached".to_owned())));
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some((name, settings)) = CASES.get(index) else { break };
+            let runs = kills / CASES.len() + usize::from(index < kills % CASES.len());
+            // Of its own, so that it does not matter who comes first.
+            let mut dice = Dice(seed.wrapping_add(index as u64));
+            let tally = Bench::new(program)
+                .and_then(|bench| ordeal(&bench, settings, Blow::Kill, runs, &mut dice));
+            eprintln!("{name}: {runs} runs killed");
+            *tallies[index].lock().unwrap_or_else(PoisonError::into_inner) =
+                tally.map_err(|error| format!("{name}: {error}"));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(work);
+        }
+    });
+    let taken =
+        tallies.into_iter().map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner));
+    Ok(taken.collect::<Result<Vec<Tally>, String>>()?)
 }
 
 /// Numbers on a line with noise, for the case with data.

@@ -22,9 +22,12 @@ struct Arguments {
     /// The command to torture.
     #[arg(long)]
     program: PathBuf,
-    /// Runs to kill, over all six methods.
+    /// Runs to kill, over all nine cases.
     #[arg(long, default_value_t = 200)]
     kills: usize,
+    /// How many of these cases to go through at a time.
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
     /// Runs to interrupt in each of three ways.
     #[arg(long, default_value_t = 20)]
     signals: usize,
@@ -58,12 +61,12 @@ fn main() -> ExitCode {
 
 /// Prints the table; whether everything held.
 fn torture(arguments: &Arguments) -> Result<bool> {
-    let Arguments { kills, signals, damaged, replaced, writers, seed, .. } = *arguments;
+    let Arguments { kills, jobs, signals, damaged, replaced, writers, seed, .. } = *arguments;
     let mut dice = Dice(seed);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     println!(
-        "steinflow {}, {} {}, {cores} cores; `cargo xtask torture --kills {kills} --signals {signals} \
-         --damaged {damaged} --replaced {replaced} --writers {writers} --seed {seed}`\n",
+        "steinflow {}, {} {}, {cores} cores; `cargo xtask torture --kills {kills} --jobs {jobs} --signals \
+         {signals} --damaged {damaged} --replaced {replaced} --writers {writers} --seed {seed}`\n",
         env!("CARGO_PKG_VERSION"),
         std::env::consts::OS,
         std::env::consts::ARCH,
@@ -74,9 +77,8 @@ fn torture(arguments: &Arguments) -> Result<bool> {
     println!("| run | ended by | {columns} |");
     println!("|---|---|--:|--:|--:|--:|--:|--:|--:|");
     let mut total = kills::Tally::default();
-    for (index, (name, settings)) in CASES.into_iter().enumerate() {
-        let runs = kills / CASES.len() + usize::from(index < kills % CASES.len());
-        let tally = one(arguments, settings, Blow::Kill, runs, &mut dice)?;
+    let tallies = kills::all(&arguments.program, kills, jobs, seed)?;
+    for ((name, _), tally) in CASES.into_iter().zip(tallies) {
         all_well &= row(name, "SIGKILL", &tally);
         total.runs += tally.runs;
         total.blows += tally.blows;
@@ -163,5 +165,5 @@ fn row(name: &str, how: &str, tally: &kills::Tally) -> bool {
         lost.len()
     );
     lost.iter().take(3).for_each(|error| eprintln!("{name}: {error}"));
-    *different == 0 && lost.is_empty()
+    *different == 0 && lost.is_empty() && *litter == 0
 }

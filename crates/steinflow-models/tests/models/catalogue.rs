@@ -91,8 +91,8 @@ fn the_dimension_is_chosen_where_it_can_be() {
         ("gaussian", 0, "from 1 to 2000"),
         ("gaussian", 2001, "from 1 to 2000"),
         ("funnel", 1, "at least 2"),
-        ("ring", 2, "it takes none"),
-        ("linear-regression", 2, "it takes data"),
+        ("ring", 2, "it always has 2 coordinates"),
+        ("linear-regression", 2, "number of features"),
     ] {
         let error = error(&ModelSpec { dim: Some(dim), ..named(name) });
         let message = error.to_string();

@@ -127,6 +127,15 @@ def numbers(array: Any) -> np.ndarray:
     return np.asarray(array.detach() if hasattr(array, "detach") else array)
 
 
+def has_masked(array: Any) -> bool:
+    """Whether entries are masked, which NumPy would take for the numbers under the mask.
+
+    >>> has_masked(np.ma.array([1.0, 2.0], mask=[False, True])), has_masked(np.ma.array([1.0]))
+    (True, False)
+    """
+    return isinstance(array, np.ma.MaskedArray) and bool(np.ma.is_masked(array))
+
+
 def rows_of_data(leaves: Sequence[Any]) -> int:
     """The number of rows that all arrays of the data have."""
     counts = {np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in leaves}
@@ -152,6 +161,8 @@ def _as_array(tree: Any) -> Any:
 def particles_of(tree: Any, flatten: Flatten = flatten) -> tuple[np.ndarray, Layout]:
     """Particles, one a row, from a pytree whose leaves have a leading axis of particles."""
     leaves, rebuild = flatten(_as_array(tree))
+    if any(has_masked(leaf) for _, leaf in leaves):
+        raise ValueError("init has masked entries, which have no value: fill them")
     arrays = [(name, numbers(leaf)) for name, leaf in leaves]
     if not arrays:
         raise ValueError("init holds no arrays: give one row for each particle")

@@ -13,31 +13,31 @@ class RunSettings(TypedDict, total=False):
     sigma_u: float | None
     metric_scale: float | None
     metric_offset: float | None
-    metric_sign: str | float | Sequence[float] | None
+    metric_sign: str | None
     regulariser: float | None
     solve_memory: int | None
-    time_unit: str | float | Sequence[float] | None
-    curl: str | float | Sequence[float] | None
+    time_unit: str | None
+    curl: str | None
     noise_strength: float | None
     adapt: int | None
     cells: int | None
     smoothing: float | None
-    method: str | float | Sequence[float] | None
+    method: str | None
     particles: int | None
     effective: int | None
     gradients: int | None
     warm_up: bool | None
-    kernel: str | float | Sequence[float] | None
-    kernel_on: str | float | Sequence[float] | None
-    bandwidth: str | float | Sequence[float] | None
+    kernel: str | None
+    kernel_on: str | None
+    bandwidth: float | str | Sequence[float] | None
     affine: float | None
     steps: int | None
-    step_size: str | float | Sequence[float] | None
+    step_size: float | str | None
     eta: float | None
     alpha: float | None
-    integrator: str | float | Sequence[float] | None
+    integrator: str | None
     phases: Sequence[tuple[str | None, int, float | str | None]] | None
-    precondition: str | float | Sequence[float] | None
+    precondition: str | None
     precondition_hold: int | None
     resample_every: int | None
     resample_time: float | None
@@ -45,10 +45,10 @@ class RunSettings(TypedDict, total=False):
     collect_every: int | None
     batch_size: int | None
     seed: int | None
-    precision: str | float | Sequence[float] | None
+    precision: str | None
     start_mean: float | Sequence[float] | None
     start_sd: float | None
-    non_finite: str | float | Sequence[float] | None
+    non_finite: str | None
     check_gradient: bool | None
     budget: float | None
     tolerance: float | None
@@ -60,11 +60,11 @@ class ModelOptions(TypedDict, total=False):
     condition: float | None
     data: str | PathLike[str] | None
     data_dir: str | PathLike[str] | None
-    target: str | float | Sequence[float] | None
+    target: str | None
     prior_sd: float | None
     noise_sd: float | None
     hidden: Sequence[int] | None
-    activation: str | float | Sequence[float] | None
+    activation: str | None
     noise_precision: float | None
     noise_rate: float | None
     weight_precision: float | None

@@ -34,7 +34,7 @@ pub struct ModeWeight {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Modes {
     /// Each of them, those with most particles first. Particles that no path joins to three others are
-    /// counted with the mode next to them.
+    /// counted with the mode next to them. None where no particle is joined to three others.
     pub weights: Vec<ModeWeight>,
     /// The mode of every particle.
     pub mode_of: Vec<usize>,
@@ -90,6 +90,10 @@ pub fn weigh_modes<T: Real>(
         members[root(&parent, i)].push(i);
     }
     members.retain(|members| members.len() > ENTROPY_NEIGHBOUR);
+    if members.is_empty() {
+        // So few particles, or so scattered, that none has the neighbours to weigh it by.
+        return Ok(Modes { weights: Vec::new(), mode_of: vec![0; particles.rows()] });
+    }
     members.sort_by_key(|members| std::cmp::Reverse(members.len()));
     let mut known: Vec<(usize, usize)> = Vec::new();
     for (mode, members) in members.iter().enumerate() {

@@ -77,7 +77,7 @@ impl Options {
             return Err(Error::Shape {
                 what: "the start",
                 found: format!("{} × {}", start.rows(), start.cols()),
-                expected: format!("{count} particles × {dim} coordinates"),
+                expected: format!("{count} particles × {dim} coordinates, the target's dimension"),
             });
         }
         Ok(count)

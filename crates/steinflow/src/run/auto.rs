@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::observer::Camera;
+use super::same_target::check_ensemble;
 use super::{Checkpoint, Ended, EnsembleView, Observer, Outcome, Saved, Snapshot};
 use crate::arrays::Arrays;
 use crate::diagnostics::require_gradient;
@@ -139,12 +140,16 @@ impl<'a, T: Real> Auto<'a, T> {
         };
         let elapsed = || earlier.saturating_add(begun.elapsed());
         let target = T::widen(self.target);
+        if self.checkpoint.is_some() {
+            check_ensemble::<T>(&ensemble, &*target)?;
+        }
         let (mut observers, mut failed, mut ended) = (self.observers, None, None);
         let options = self.options;
         let out_of_time = || self.budget.is_some_and(|budget| elapsed() >= budget);
         let raised = || self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
         let mut watch = |at: &Moment<'_>| -> ControlFlow<()> {
-            let shown = show(at, step, elapsed(), &options, &mut observers);
+            let saved = || (step + 1, at.save());
+            let shown = show(at, step, elapsed(), &options, &mut observers, &saved);
             step += 1;
             match shown {
                 Ok(ControlFlow::Continue(())) => {}
@@ -240,13 +245,15 @@ fn checkpoint<T: Real>(
     }
 }
 
-/// Shows a moment of an ensemble to those who watch a run.
+/// Shows a moment of an ensemble to those who watch a run; `saved` is the step of a checkpoint taken now,
+/// and what was learnt until then.
 pub(super) fn show<T: Real>(
     moment: &Moment<'_>,
     step: u64,
     elapsed: Duration,
     options: &Options,
     observers: &mut [Box<dyn Observer<T> + '_>],
+    saved: &dyn Fn() -> (u64, Arrays),
 ) -> Result<ControlFlow<()>> {
     if observers.is_empty() {
         return Ok(ControlFlow::Continue(()));
@@ -258,7 +265,8 @@ pub(super) fn show<T: Real>(
     let gradients = gradients(moment.evaluations, moment.theta.rows());
     let take = || {
         let particles = (moment.theta, moment.log_density, moment.score);
-        checkpoint(step + 1, gradients, particles, elapsed, moment.save())
+        let (step, learnt) = saved();
+        checkpoint(step, gradients, particles, elapsed, learnt)
     };
     let verdict = moment.verdict;
     let snapshot = Snapshot {

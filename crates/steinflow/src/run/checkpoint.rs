@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::warm_up;
 use crate::arrays::Arrays;
 use crate::system::Saved;
 use crate::{Error, Real, Result};
@@ -42,7 +43,8 @@ pub struct Checkpoint<T> {
     pub past: Vec<Past<T>>,
     /// Wall-clock time so far.
     pub elapsed: Duration,
-    /// The ensemble, or the coordinates that it has learnt for the run; empty where there are none.
+    /// The ensemble, also while it warms up for a method, or the coordinates that it has learnt for the
+    /// run; empty where there are none.
     pub learnt: Arrays,
 }
 
@@ -63,6 +65,11 @@ pub struct Past<T> {
 pub(super) const MOST_PAST: usize = 2;
 
 impl<T: Real> Checkpoint<T> {
+    /// Whether this was taken before the first step, while an ensemble was warming up for a method.
+    pub fn is_of_warm_up(&self) -> bool {
+        warm_up::is_under_way(&self.learnt)
+    }
+
     /// Checks all that a target of `dim` coordinates, dynamics of so many blocks and a run of so
     /// many steps can be held against.
     pub(super) fn check(&self, dim: usize, blocks: usize, total_steps: u64) -> Result<()> {
@@ -71,6 +78,13 @@ impl<T: Real> Checkpoint<T> {
                 "the phases have only {total_steps} steps: give at least as many as were taken"
             );
             return Err(Error::setting("steps of the checkpoint", self.step, remedy));
+        }
+        if self.is_of_warm_up() {
+            // The rest is the ensemble's, which looks at it itself.
+            let Saved { state, score, .. } = &self.particles;
+            let shape = (state.rows(), state.cols()) == (score.rows(), dim);
+            let fits = shape && self.step == 0 && self.past.is_empty();
+            return if fits { Ok(()) } else { Err(Error::ForeignState { whose: "any run" }) };
         }
         let fits = self.time >= 0.0 && self.step_size_factor > 0.0 && self.step_size_factor <= 1.0;
         let in_order = self.past.windows(2).all(|pair| pair[0].step <= pair[1].step)

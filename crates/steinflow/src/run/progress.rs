@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::observer::Camera;
 use super::rewind::Rewind;
+use super::same_target;
 use super::warm_up::Warmth;
 use super::{Checkpoint, Ended, NonFinitePolicy, Observer, Past, Snapshot};
 use crate::integrator::Integrator;
@@ -37,11 +38,11 @@ pub(super) struct Progress<'a, T: Real> {
 }
 
 impl<'a, T: Real> Position<'a, T> {
-    /// Before the first step.
+    /// Before the first step, `earlier` after the first process began.
     pub(super) fn start(
         system: System<'a, T>,
         policy: NonFinitePolicy,
-        begun: Instant,
+        (begun, earlier): (Instant, Duration),
         warmth: Option<Warmth>,
     ) -> Self {
         Self {
@@ -55,7 +56,7 @@ impl<'a, T: Real> Position<'a, T> {
             rewind: Rewind::default(),
             policy,
             begun,
-            earlier: Duration::ZERO,
+            earlier,
         }
     }
 
@@ -72,7 +73,7 @@ impl<'a, T: Real> Position<'a, T> {
         self.shrinks = checkpoint.shrinks;
         self.rewind = Rewind::of(checkpoint.past);
         self.earlier = checkpoint.elapsed;
-        Ok(())
+        same_target::check_system(&self.system)
     }
 
     /// All that another process would need to come here; the integrator is that of the last step.

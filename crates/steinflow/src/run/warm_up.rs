@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Observer;
 use super::auto::show;
+use super::same_target::check_ensemble;
+use super::{Checkpoint, Observer};
 use crate::arrays::Arrays;
 use crate::coordinates::Coordinates;
-use crate::ensemble::{Ensemble, Options, Status};
+use crate::ensemble::{Ensemble, Options};
 use crate::{Error, LogDensity, MatRef, Matrix, Real, Result};
 
 /// Moments of exact draws that a warm-up has made, to compare with.
@@ -61,6 +62,34 @@ impl Sums {
             sd: all.map(|j| (self.second[j] / count - mean(j).powi(2)).max(0.0).sqrt()).collect(),
         }
     }
+
+    fn save(&self, into: &mut Arrays) {
+        into.put(UNDER_WAY, [self.count as f64]);
+        let fields = [("centre", &self.centre), ("first", &self.first), ("second", &self.second)];
+        for (name, values) in fields {
+            into.put(format!("sums.{name}"), &**values);
+        }
+    }
+
+    fn restore(dim: usize, from: &Arrays) -> Result<Self> {
+        let count = from.get_count(UNDER_WAY)? as usize;
+        let field =
+            |name| from.get_exactly(&format!("sums.{name}"), if count == 0 { 0 } else { dim });
+        Ok(Self {
+            count,
+            centre: field("centre")?,
+            first: field("first")?,
+            second: field("second")?,
+        })
+    }
+}
+
+/// What a checkpoint has learnt, where its warm-up was under way.
+const UNDER_WAY: &str = "sums.count";
+
+/// Whether these were saved before the first step, while the warm-up was under way.
+pub(super) fn is_under_way(learnt: &Arrays) -> bool {
+    learnt.get(UNDER_WAY).is_ok()
 }
 
 /// What a warm-up leaves to the steps that follow.
@@ -80,9 +109,9 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    fn is_due(&self, begun: Instant) -> bool {
+    fn is_due(&self, elapsed: Duration) -> bool {
         self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
-            || self.budget.is_some_and(|budget| begun.elapsed() >= budget)
+            || self.budget.is_some_and(|budget| elapsed >= budget)
     }
 }
 
@@ -124,18 +153,29 @@ impl Warmth {
     }
 }
 
-/// Runs an ensemble until it is warm and has made some draws. Observers see it, at step 0.
+/// Runs an ensemble until it is warm and has made some draws, from `earlier` on where that is a checkpoint
+/// of it. Observers see it, at step 0.
 pub(super) fn run<T: Real>(
     target: &dyn LogDensity<f64>,
     options: &Options,
+    earlier: Option<&Checkpoint<T>>,
     observers: &mut [Box<dyn Observer<T> + '_>],
     stop: &Stop,
     begun: Instant,
 ) -> Result<Warmth> {
-    let mut ensemble = Ensemble::new(target.dim(), options.clone())?;
-    let (mut failed, mut sums) = (None, Sums::default());
-    while !ensemble.is_done() && sums.count < DRAWS * ensemble.particles() {
-        let status = ensemble.advance(target, &mut |at| {
+    let (mut ensemble, mut sums) = match earlier {
+        Some(checkpoint) => {
+            let ensemble = Ensemble::restore(options.clone(), &checkpoint.learnt)?;
+            check_ensemble::<T>(&ensemble, target)?;
+            (ensemble, Sums::restore(target.dim(), &checkpoint.learnt)?)
+        }
+        None => (Ensemble::new(target.dim(), options.clone())?, Sums::default()),
+    };
+    let before = earlier.map_or(Duration::ZERO, |checkpoint| checkpoint.elapsed);
+    let enough = DRAWS * ensemble.particles();
+    while !ensemble.is_done() && sums.count < enough {
+        let mut stopped = None;
+        ensemble.advance(target, &mut |at| {
             if let Some(draw) = at.draw {
                 // Draws that turned out to be warm-up are forgotten.
                 if draw == 0 {
@@ -143,17 +183,22 @@ pub(super) fn run<T: Real>(
                 }
                 sums.add(at.theta);
             }
-            match show(at, 0, begun.elapsed(), options, observers) {
-                Ok(ControlFlow::Continue(())) if !stop.is_due(begun) => ControlFlow::Continue(()),
-                Ok(_) => ControlFlow::Break(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
+            let elapsed = before.saturating_add(begun.elapsed());
+            let saved = || {
+                let mut learnt = at.save();
+                sums.save(&mut learnt);
+                (0, learnt)
+            };
+            match show(at, 0, elapsed, options, observers, &saved) {
+                Ok(ControlFlow::Continue(())) if !stop.is_due(elapsed) => {}
+                Ok(_) => stopped = Some(Error::Interrupted { during: "the warm-up" }),
+                Err(error) => stopped = Some(error),
             }
+            let is_over = stopped.is_some() || sums.count >= enough;
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        if status == Status::Interrupted {
-            return Err(failed.unwrap_or(Error::Interrupted { during: "the warm-up" }));
+        if let Some(error) = stopped {
+            return Err(error);
         }
     }
     let gradients = ensemble.gradients().ceil() as u64;

@@ -2,7 +2,7 @@
 
 use super::System;
 use crate::precondition::{Learnt, Preconditioner};
-use crate::{Error, Matrix, Real, Result};
+use crate::{Error, MatMut, MatRef, Matrix, Real, Result};
 
 /// Particles as they were between two steps, with all that is known about them.
 ///
@@ -103,6 +103,19 @@ impl<T: Real> System<'_, T> {
         self.versions.scale = self.versions.next();
         self.score_of = Some(self.score_key());
         Ok(())
+    }
+
+    /// What the target said of the particles when it was last asked.
+    pub(crate) fn last_answer(&self) -> (&[T], MatRef<'_, T>) {
+        (&self.at.log_density, self.at.score.as_ref())
+    }
+
+    /// Asks the target about the particles, on the present minibatch; the system keeps its own answer.
+    pub(crate) fn ask(&self, log_density: &mut [T], score: MatMut<'_, T>) -> Result<()> {
+        let state = &self.at.state;
+        let dim = self.structure.dim();
+        let theta = Matrix::from_fn(state.rows(), dim, |i, j| state.row(i)[j]);
+        self.target.evaluate(theta.as_ref(), self.minibatch.as_ref(), log_density, score)
     }
 
     /// Mean |v|² of every block as it last moved.
