@@ -158,7 +158,9 @@ fn crooked_directions(white: &[f64], scores: &[f64], dim: usize) -> Vec<f64> {
     let mut residuals: Vec<f64> = white.iter().zip(scores).map(|(u, s)| u + s).collect();
     for row in residuals.chunks_exact_mut(dim) {
         let size = 1.0 + row.iter().map(|r| r * r).sum::<f64>();
-        row.iter_mut().for_each(|r| *r /= size.sqrt());
+        for r in row {
+            *r /= size.sqrt();
+        }
     }
     let mut moments = vec![0.0; dim * dim];
     f64::transposed_product(&residuals, &residuals, &mut moments, dim, dim, white.len() / dim);

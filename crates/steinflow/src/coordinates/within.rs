@@ -129,6 +129,7 @@ mod tests {
 
     #[test]
     fn bends_along_other_directions_are_found_and_straighten() {
+        type Shape<'a> = &'a dyn Fn(&[f64], &mut [f64], &mut [f64]);
         let noise = random_states(1000, 4, 9);
         // v ~ N(0, 9/4), the others N(0, eᵛ).
         let funnel = |e: &[f64], x: &mut [f64], g: &mut [f64]| {
@@ -144,8 +145,7 @@ mod tests {
             g.iter_mut().zip(e).for_each(|(g, e)| *g = -e);
             (g[0], g[1]) = (-e[0] + 4.0 * e[0] * e[1], -2.0 * e[1]);
         };
-        let shapes: [&dyn Fn(&[f64], &mut [f64], &mut [f64]); 2] = [&funnel, &banana];
-        for (k, shape) in shapes.into_iter().enumerate() {
+        for (k, shape) in [&funnel as Shape<'_>, &banana].into_iter().enumerate() {
             let (mut theta, mut scores) = (Matrix::zeros(1000, 4), Matrix::zeros(1000, 4));
             for i in 0..1000 {
                 shape(noise.row(i), theta.row_mut(i), scores.row_mut(i));
