@@ -15,7 +15,7 @@ use steinflow::run::{
 use steinflow::target::PerParticle;
 use steinflow::{Error, LogDensity, MatMut, MatRef, Minibatch, Real, Result, Sampler};
 
-/// Σ over 40 rows of −(θ − y)²/80 in the plane, with no score beyond |x| = `wall`.
+/// Σ over 40 rows of −(θ − y)²/80 in the plane, ten times that in y, with no score beyond |x| = `wall`.
 struct Rows {
     wall: f64,
 }
@@ -42,10 +42,9 @@ impl<T: Real> LogDensity<T> for Rows {
                 let x = theta.row(i)[j].as_f64();
                 let errors = || rows.indices.iter().map(|&k| ((k * (j + 1)) as f64).sin() - x);
                 let wall = if x.abs() < self.wall { 0.0 } else { f64::NAN };
-                sum -= errors().map(|e| e * e).sum::<f64>() / 80.0 * rows.scale;
-                score.row_mut(i)[j] = T::of(
-                    errors().sum::<f64>() / 40.0 * rows.scale * (1.0 + 9.0 * j as f64) + wall,
-                );
+                let weight = rows.scale * (1.0 + 9.0 * j as f64);
+                sum -= errors().map(|e| e * e).sum::<f64>() / 80.0 * weight;
+                score.row_mut(i)[j] = T::of(errors().sum::<f64>() / 40.0 * weight + wall);
             }
             log_density[i] = T::of(sum);
         }

@@ -135,6 +135,7 @@ fn a_non_finite_score_stops_freezes_or_shrinks() {
         .start_at(Matrix::from_fn(3, 1, |_, _| 1.0))
         .phase(Euler, 5, constant(0.1))
         .on_non_finite(NonFinitePolicy::Freeze)
+        .check_gradient(false)
         .run()
         .unwrap_err();
     assert!(matches!(error, Error::NonFinite { step: 0, .. }), "{error}");
