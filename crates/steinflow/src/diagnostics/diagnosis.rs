@@ -143,6 +143,8 @@ enum Fault {
     Shifted,
     /// The log density still changes.
     Moving,
+    /// The Stein discrepancy still falls.
+    Falling,
     /// Too few steps to see whether it does.
     TooShort,
     /// Chains that have not met.
@@ -219,7 +221,7 @@ impl<T: Real> Subject<'_, T> {
         self.look_at_the_rank(&mut found);
         if self.comparison.is_some_and(|known| known.means_agree() && known.spreads_agree()) {
             // What the score could not tell, the comparison has.
-            found.faults.retain(|&fault| fault != Fault::Vague);
+            found.faults.retain(|fault| !matches!(fault, Fault::Vague | Fault::Falling));
         }
         Ok(self.conclude(found))
     }

@@ -17,6 +17,9 @@ use crate::{LogDensity, Matrix, Real, Result};
 const MOST_DRAWS: usize = 1000;
 /// Evaluations of all particles that a verdict may take, however short the run was.
 pub const ALWAYS_ALLOWED: u64 = 200;
+/// Draws along paths without noise are worth no more than this for each particle: momenta that are drawn afresh
+/// now and then are all that is new in them.
+const MOST_WITHOUT_NOISE: f64 = 3.0;
 /// Fewer particles cannot be moved on, …
 const FEWEST_TO_MOVE: u64 = 8;
 /// … and not with fewer gradients.
@@ -157,12 +160,14 @@ impl<T: Real> Judged<'_, T> {
                 modes = Some(weigh_modes(&target, theta.as_ref())?);
             }
         }
+        let particles = self.state.rows() as f64;
         // Chains that have not been everywhere, and particles that push one another, are worth one draw
         // each.
         let effective = chains
             .filter(|chains| chains.r_hat <= LARGEST_R_HAT)
             .map_or(0.0, |chains| chains.effective_sample_size)
-            .max(self.state.rows() as f64);
+            .min(if self.is_random { f64::INFINITY } else { MOST_WITHOUT_NOISE * particles })
+            .max(particles);
         let is_resting = self.is_resting();
         let worth = if is_resting { f64::INFINITY } else { effective };
         let comparison = match (self.exact_moments, self.warm_moments) {
@@ -196,9 +201,13 @@ impl<T: Real> Judged<'_, T> {
         let batch = self.state.rows().max(1) as u64;
         let allowed = ALWAYS_ALLOWED.max(self.gradients / 10);
         let left = allowed.saturating_sub(target.points().div_ceil(batch));
-        // Chains that have not met may be right all the same.
-        let is_hopeful = matches!(found.verdict, Verdict::Trust | Verdict::MeansOnly)
-            || (self.draws.is_some() && found.verdict == Verdict::NotConverged);
+        // Chains that have not met, and particles that still settle, may be right all the same.
+        let may_be_right = self.draws.is_some() || is_resting;
+        let is_hopeful = match found.verdict {
+            Verdict::Trust | Verdict::MeansOnly => true,
+            Verdict::NotConverged => is_finite && may_be_right,
+            Verdict::Collapsed | Verdict::Diverged => false,
+        };
         let may_move = self.stop_rule.is_none() && comparison.is_none() && self.search_modes;
         if is_hopeful && may_move && batch >= FEWEST_TO_MOVE && left >= FEWEST_MOVES {
             let moved = moments_after_moves(&target, &last.cast(), left * 9 / 10)?;
@@ -230,10 +239,16 @@ impl<T: Real> Judged<'_, T> {
         let draws = self.draws?;
         let (all, chains) = (draws.theta(), draws.chains());
         let kept = all.rows().min(MOST_DRAWS);
-        let thin = Matrix::from_fn(kept, all.cols(), |i, j| all.row(i * all.rows() / kept)[j]);
-        if kept == 0 {
+        if kept == 0 || chains == 0 {
             return None;
         }
+        // Evenly in time, and every time another particle: an even stride may meet the same one for ever.
+        let row = |i: usize| {
+            let row = i * all.rows() / kept;
+            let turn = (i.wrapping_mul(2_654_435_761) >> 7) % chains;
+            row - row % chains + (row % chains + turn) % chains
+        };
+        let thin = Matrix::from_fn(kept, all.cols(), |i, j| all.row(row(i))[j]);
         let summaries = (0..all.cols()).map(|j| {
             let chain = |c: usize| -> Vec<f64> {
                 (0..draws.steps().len()).map(|t| all.row(t * chains + c)[j].as_f64()).collect()

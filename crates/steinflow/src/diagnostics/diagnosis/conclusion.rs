@@ -54,8 +54,9 @@ impl<T: Real> Subject<'_, T> {
                 _ => "exact moves carry the means away",
             });
         }
-        if found.has(Fault::Shifted) || found.has(Fault::Moving) {
-            return not_converged(match (found.has(Fault::Shifted), found.has(Fault::Moving)) {
+        let is_moving = found.has(Fault::Moving) || found.has(Fault::Falling);
+        if found.has(Fault::Shifted) || is_moving {
+            return not_converged(match (found.has(Fault::Shifted), is_moving) {
                 (true, true) => "the particles are still moving, and their means are off",
                 (true, false) => "the means are not where the score is zero on average",
                 _ => "the particles are still moving",
@@ -143,6 +144,8 @@ impl<T: Real> Subject<'_, T> {
         let (count, dim) = (self.theta.rows(), self.theta.cols());
         let mut advice = Vec::new();
         let mut say = |text: &str| advice.push(text.to_owned());
+        let on_its_way = [Fault::Shifted, Fault::Moving, Fault::Falling, Fault::TooShort];
+        let is_on_its_way = on_its_way.iter().any(|&fault| found.has(fault));
         let auto = "take the default method, auto, which mends its own spreads";
         match verdict {
             Verdict::Trust => {
@@ -153,8 +156,8 @@ impl<T: Real> Subject<'_, T> {
             }
             Verdict::NotConverged
                 if found.has(Fault::MissingMode)
-                    || found.has(Fault::MissingMass)
-                    || found.has(Fault::WrongWeights) =>
+                    || found.has(Fault::WrongWeights)
+                    || (found.has(Fault::MissingMass) && !is_on_its_way) =>
             {
                 say(
                     "start wider, so that every mode gets particles (start-sd), with the method auto, which \

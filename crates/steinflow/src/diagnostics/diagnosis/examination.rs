@@ -131,7 +131,7 @@ impl<T: Real> Subject<'_, T> {
         };
         let fall = 1.0 - mean(rows * 9 / 10, rows) / mean(rows * 13 / 20, rows * 3 / 4 + 1);
         let is_falling = fall > NEGLIGIBLE_FALL;
-        found.note(Fault::Moving, is_falling);
+        found.note(Fault::Falling, is_falling);
         found.evidence.push(Evidence {
             name: "fall of the Stein discrepancy",
             value: fall,
