@@ -209,6 +209,8 @@ pub struct ReproduceArguments {
 pub enum Experiment {
     /// How much of the variance of N(0, I) each method keeps, by dimension.
     Collapse(CommonArguments),
+    /// Where deterministic points beat draws and where not, and what each ingredient of them does.
+    Derandomised(CommonArguments),
     /// The paper's toy on three crescents: the four figures below, and a page about them.
     Toy(ToyArguments),
     /// One chain of SGLD and of SGHMC beside the particles of SVGD and of SGHMC-Stein.

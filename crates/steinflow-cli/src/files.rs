@@ -38,6 +38,9 @@ pub fn write<T: Real>(
         let columns = sample_columns(&names, samples);
         folder.write_with(record::SAMPLES, |file| write_parquet(&columns, file))?;
     }
+    if config.settings().points == Some(true) {
+        write_points(folder, &names, model, outcome, samples)?;
+    }
     if let Some(frames) = frames {
         let columns = frames.columns(&names, outcome);
         folder.write_with(record::FRAMES, |file| write_parquet(&columns, file))?;
@@ -92,6 +95,29 @@ fn sample_columns<T: Real>(names: &[String], samples: &Samples<T>) -> Vec<Column
         values: numbers((0..theta.rows()).map(|i| theta.row(i)[j])),
     }));
     columns
+}
+
+/// Points at rest, unless they are refused.
+fn write_points<T: Real>(
+    folder: &mut RunFolder,
+    names: &[String],
+    model: &dyn Model<T>,
+    outcome: &Outcome<T>,
+    samples: Option<&Samples<T>>,
+) -> Result<()> {
+    let draws = samples.map_or_else(|| outcome.theta(), Samples::theta);
+    match outcome.at_rest(model, draws.as_ref()) {
+        Ok(points) => {
+            let column = |(j, name): (usize, &String)| Column {
+                name: name.clone(),
+                values: numbers((0..points.rows()).map(|i| points.row(i)[j])),
+            };
+            let columns: Vec<Column> = names.iter().enumerate().map(column).collect();
+            folder.write_with(record::POINTS, |file| write_parquet(&columns, file))?;
+        }
+        Err(error) => tell!("note: there are no points at rest: {error}"),
+    }
+    Ok(())
 }
 
 fn trace_columns(trace: &Trace) -> Vec<Column> {

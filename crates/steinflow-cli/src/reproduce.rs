@@ -1,6 +1,7 @@
 //! `steinflow reproduce`: tables and figures that anyone can get again from one command.
 
 mod collapse;
+mod derandomised;
 mod jobs;
 mod posteriors;
 mod toy;
@@ -15,6 +16,7 @@ use crate::error::Result;
 pub fn command(arguments: &ReproduceArguments) -> Result<ExitCode> {
     match &arguments.experiment {
         Experiment::Collapse(arguments) => collapse::run(arguments)?,
+        Experiment::Derandomised(arguments) => derandomised::run(arguments)?,
         Experiment::Toy(arguments) => toy::run("toy", toy::FIGURES, arguments)?,
         Experiment::Table1(arguments) => toy::run("table1", &["table1"], arguments)?,
         Experiment::Samples(arguments) => toy::run("samples", &["samples"], arguments)?,

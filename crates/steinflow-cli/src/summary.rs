@@ -148,6 +148,7 @@ pub fn print(summary: &Summary, folder: &Path, json: bool) -> Result<()> {
         (record::STANDARDISATION, "what `steinflow predict` needs beside the particles"),
         (record::PARTICLES, "one row a particle"),
         (record::SAMPLES, "one row a collected sample"),
+        (record::POINTS, "points at rest with equal weights, for expensive models"),
         (record::TRACE, "the course of the run"),
         (record::FRAMES, "the particles at 50 to 100 steps of it"),
         (record::SUMMARY, "these numbers"),

@@ -185,8 +185,9 @@ fn resolve_adjusted(
     name: &str,
     moves: Moves,
 ) -> Result<Moving> {
-    const TAKES: [&str; 11] = [
+    const TAKES: [&str; 12] = [
         "method",
+        "points",
         "particles",
         "effective",
         "gradients",
@@ -260,7 +261,7 @@ fn resolve_flow(settings: &mut Settings, facts: &Facts<'_>, name: &str) -> Resul
     let needs_warm_up = !facts.start_is_good && !is_given && can_warm_up;
     let warm_up = *settings.warm_up.get_or_insert(needs_warm_up);
     if warm_up && facts.own_dynamics.is_none() {
-        presets::in_learnt_coordinates(&method, settings);
+        presets::in_learnt_coordinates(&method, facts.target.dim(), settings);
     }
     let kernel = resolve_kernel(settings, &method, facts.is_posterior)?;
     // Without a start of its own, the warm-up finds one.

@@ -149,8 +149,7 @@ impl Config {
             Start::Open => sampler.start_normal(self.particles, &zeros, 1.0),
         };
         if warm_up {
-            // Bends would change the density of u, and other methods do not jump.
-            sampler = sampler.warm_up(Options { bends: false, jumps: false, ..Options::default() });
+            sampler = sampler.warm_up(Options::default());
         }
         sampler =
             sampler.seed(self.seed).on_non_finite(self.policy).check_gradient(self.check_gradient);
@@ -171,6 +170,9 @@ impl Config {
         }
         if let Some(resampling) = self.resampling {
             sampler = sampler.resample(resampling);
+        }
+        if self.settings.accept == Some(true) {
+            sampler = sampler.joint_accept();
         }
         Ok(Run::Flow(sampler))
     }

@@ -19,7 +19,8 @@ steinflow::settings! {
             /// sghmc with minibatches].
             method: String as "NAME",
             /// Number of particles, or of chains [default: for auto 64 up to 10 dimensions and 100 above;
-            /// 20 for bnn by sgnht-stein; 100 elsewhere].
+            /// 20 for bnn by sgnht-stein; after a warm-up 400 to 1000 for svgd, and 200 for sghmc-stein and
+            /// third-order-stein; 100 elsewhere].
             particles: usize as "N",
             /// Effective draws that auto, hmc, mala and ghmc go on for, of every coordinate and its square
             /// [default: 2000].
@@ -41,7 +42,8 @@ steinflow::settings! {
             kernel_on: String as "VIEW",
             /// median-log, liu-wang, numpyro, median, white or white:F (F times median-log of N(0, I)),
             /// a number, or one number per block separated by commas [default: median-log; after a
-            /// warm-up white:4 for svgd, white for sghmc-stein and third-order-stein].
+            /// warm-up white:10 for svgd, white:0.3 or narrower for sghmc-stein and
+            /// third-order-stein].
             bandwidth: NumbersOrWord as "RULE",
             /// Strength c of an affine part c(1 + x·y) added to the kernel, which gives resting particles
             /// the mean and covariance of the posterior; made for warmed-up runs [default: 1 for svgd
@@ -58,9 +60,9 @@ steinflow::settings! {
             eta: f64 as "ETA",
             /// Momentum decay α instead of a friction: A = ασ²/ε.
             alpha: f64 as "ALPHA",
-            /// euler, splitting, midpoint-splitting, midpoint-drift, adagrad, rmsprop or adam [default:
-            /// splitting with momentum, euler without; after a warm-up adam for svgd, midpoint-drift
-            /// for sghmc-stein and third-order-stein].
+            /// euler, splitting, midpoint-splitting, midpoint-drift, implicit-drift, adagrad, rmsprop or
+            /// adam [default: splitting with momentum, euler without; after a warm-up adam for svgd,
+            /// implicit-drift for sghmc-stein and third-order-stein].
             integrator: String as "NAME",
             /// A phase of the run instead of steps, step size and integrator, as
             /// INTEGRATOR:EPSxSTEPS; repeat for further phases, e.g. euler:1.3x300 and then
@@ -76,12 +78,20 @@ steinflow::settings! {
             /// Draw them afresh after this much time instead, ±20 % [default: 10 for sghmc-stein and
             /// third-order-stein after a warm-up].
             resample_time: f64 as "T",
+            /// Accept or refuse every stretch between fresh auxiliary variables as a whole, for all particles
+            /// together: for sghmc-stein and third-order-stein without friction, by implicit-drift
+            /// [default: true for those after a warm-up, false elsewhere].
+            accept: bool as "true|false",
             /// Collect samples of all particles from this step on.
             collect_from: u64 as "STEP",
             /// Collect at every so many steps [default: the steps between resamplings, or 1].
             collect_every: u64 as "STEPS",
         }
         "Run" {
+            /// Bring a copy of the final particles to rest, as a small set of points with equal weights: 60
+            /// gradients a particle more, after a warm-up or by auto; they are compared with the collected
+            /// samples [default: true for sghmc-stein and third-order-stein after a warm-up].
+            points: bool as "true|false",
             /// Evaluate the likelihood on this many rows of the data at a time [default: all; 100, or
             /// all if fewer, for bnn].
             batch_size: usize as "ROWS",

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`CONFIG`] | the settings, as text |
 //! | [`SUMMARY`], [`DIAGNOSIS`] | JSON: [`Summary`], [`Diagnosis`] |
-//! | [`PARTICLES`], [`SAMPLES`], [`TRACE`], [`FRAMES`] | Parquet: a [`Table`] with the columns of [`column`](mod@column) |
+//! | [`PARTICLES`], [`SAMPLES`], [`POINTS`], [`TRACE`], [`FRAMES`] | Parquet: a [`Table`] with the columns of [`column`](mod@column) |
 //! | [`PREDICTIONS`] | CSV, with the columns of [`column`](mod@column) |
 //! | [`STANDARDISATION`] | what predicting takes beside the particles |
 //! | [`CHECKPOINT`] | the run between two steps |
@@ -35,6 +35,8 @@ pub const DIAGNOSIS: &str = "diagnosis.json";
 pub const PARTICLES: &str = "particles.parquet";
 /// Collected samples: chain, draw, step, θ.
 pub const SAMPLES: &str = "samples.parquet";
+/// Points at rest with equal weights: θ.
+pub const POINTS: &str = "points.parquet";
 /// The course of the run.
 pub const TRACE: &str = "trace.parquet";
 /// The particles at some steps: frame, step, particle, θ.

@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use steinflow::Outcome;
 use steinflow::ensemble::Report;
 use steinflow::method::Region;
-use steinflow::run::{Snapshot, Trace, WarmMoments};
+use steinflow::run::{Samples, Snapshot, Trace, WarmMoments};
 use steinflow_config::Start;
 use steinflow_io::{Collected, SavedRun};
 
@@ -129,7 +129,18 @@ impl<'py> Request<'py, '_> {
             frames: None,
             ..saved
         };
+        let points = (config.settings().points == Some(true)).then(|| {
+            let draws = recorder.samples.as_ref();
+            let draws = draws.map_or_else(|| outcome.theta(), Samples::theta);
+            compute(py, || outcome.at_rest(target, draws.as_ref()))
+        });
         let answer = describe(py, outcome)?;
+        match points {
+            Some(Ok(points)) => answer.set_item("points", array(py, points)?)?,
+            Some(Err(error @ steinflow::Error::User(_))) => return Err(named(error)),
+            Some(Err(error)) => answer.set_item("no_points", error.to_string())?,
+            None => {}
+        }
         answer.set_item("checkpoint", T::wrap(saved))?;
         answer.set_item("trace", trace_columns(py, &recorder.trace)?)?;
         if let Some(samples) = recorder.samples {

@@ -64,6 +64,12 @@ pub trait Field<T: Real = f64>: Send {
         false
     }
 
+    /// Whether, in a flow without friction, π⊗…⊗π is invariant and a step of the auxiliary blocks preserves
+    /// volume: what moves them depends on θ alone, and so does the kernel, which is held.
+    fn preserves_volume_of_auxiliaries(&self) -> bool {
+        false
+    }
+
     /// Adds the noise of a step of length `dt` to the displacement of the blocks in `moving`.
     fn add_noise(
         &mut self,
@@ -110,6 +116,9 @@ impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
     }
     fn needs_own_coordinates(&self) -> bool {
         (**self).needs_own_coordinates()
+    }
+    fn preserves_volume_of_auxiliaries(&self) -> bool {
+        (**self).preserves_volume_of_auxiliaries()
     }
     fn add_noise(
         &mut self,

@@ -10,7 +10,7 @@ pub use adaptive::{Adaptive, Rule};
 pub use euler::Euler;
 pub use schedule::StepSize;
 pub use sharpness::{places_around, sharpness};
-pub use splitting::{MidpointDrift, MidpointSplitting, SymmetricSplitting};
+pub use splitting::{ImplicitDrift, MidpointDrift, MidpointSplitting, SymmetricSplitting};
 
 use crate::dynamics::Structure;
 use crate::system::System;
@@ -26,6 +26,11 @@ pub trait Integrator<T: Real = f64>: Send {
 
     /// Moves the particles for a time `dt`.
     fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()>;
+
+    /// Whether its steps keep [`System::log_volume`].
+    fn tracks_volume(&self) -> bool {
+        false
+    }
 
     /// Whatever it carries from step to step, as numbers; empty when it has taken no step.
     fn memory(&self) -> Vec<f64> {
@@ -43,8 +48,16 @@ pub trait Integrator<T: Real = f64>: Send {
 }
 
 /// The names of the integrators.
-pub const NAMES: [&str; 7] =
-    ["euler", "splitting", "midpoint-splitting", "midpoint-drift", "adagrad", "rmsprop", "adam"];
+pub const NAMES: [&str; 8] = [
+    "euler",
+    "splitting",
+    "midpoint-splitting",
+    "midpoint-drift",
+    "implicit-drift",
+    "adagrad",
+    "rmsprop",
+    "adam",
+];
 
 /// The integrator of this name.
 pub fn named<T: Real>(name: &str) -> Result<Box<dyn Integrator<T>>> {
@@ -53,6 +66,7 @@ pub fn named<T: Real>(name: &str) -> Result<Box<dyn Integrator<T>>> {
         "splitting" => Box::new(SymmetricSplitting),
         "midpoint-splitting" => Box::new(MidpointSplitting),
         "midpoint-drift" => Box::new(MidpointDrift),
+        "implicit-drift" => Box::new(ImplicitDrift),
         "adagrad" => Box::new(Adaptive::<T>::adagrad()),
         "rmsprop" => Box::new(Adaptive::<T>::rmsprop()),
         "adam" => Box::new(Adaptive::<T>::adam()),
@@ -67,6 +81,10 @@ impl<T: Real> Integrator<T> for Box<dyn Integrator<T>> {
 
     fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
         (**self).step(system, dt)
+    }
+
+    fn tracks_volume(&self) -> bool {
+        (**self).tracks_volume()
     }
 
     fn memory(&self) -> Vec<f64> {

@@ -36,6 +36,8 @@ pub enum Purpose {
     Ensemble = 11,
     /// Times between draws of the auxiliary variables.
     Resampling = 12,
+    /// Levels of a joint accept step.
+    Accept = 13,
 }
 
 /// The generator of one draw: the same address always gives the same numbers.

@@ -3,9 +3,11 @@
 mod auto;
 mod checkpoint;
 mod collect;
+mod joint;
 mod observer;
 mod progress;
 mod resampling;
+mod rest;
 mod rewind;
 mod same_target;
 mod start;
@@ -23,6 +25,7 @@ pub use warm_up::WarmMoments;
 pub use crate::precondition::Learnt;
 pub use crate::system::Saved;
 
+use joint::Joint;
 use progress::{Position, Progress};
 use resampling::Clock;
 use start::Start;
@@ -41,6 +44,9 @@ use crate::integrator::{Integrator, StepSize};
 use crate::precondition::RootMeanSquare;
 use crate::system::{System, check_batch_size};
 use crate::{Error, LogDensity, Matrix, Real, Result};
+
+/// Particles of the ensemble that warms up, at the least.
+const LEAST_WARM: usize = 32;
 
 /// What happens when a score, a log density or a position is not finite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -119,6 +125,8 @@ pub struct Outcome<T> {
     pub shrinks: u32,
     /// Wall-clock time, over all processes that worked on the run.
     pub elapsed: Duration,
+    /// The share of stretches that a joint accept step has accepted.
+    pub acceptance: Option<f64>,
     /// How an ensemble fared.
     pub report: Option<Report>,
     /// Moments of draws that a warm-up has made, to compare with.
@@ -189,6 +197,7 @@ pub struct Sampler<'a, T: Real> {
     preconditioner: Option<RootMeanSquare>,
     warm_up: Option<Options>,
     check_gradient: bool,
+    joint_accept: bool,
 }
 
 impl<'a, T: Real> Sampler<'a, T> {
@@ -216,6 +225,7 @@ impl<'a, T: Real> Sampler<'a, T> {
             preconditioner: None,
             warm_up: None,
             check_gradient: true,
+            joint_accept: false,
         }
     }
 
@@ -321,6 +331,15 @@ impl<'a, T: Real> Sampler<'a, T> {
         self
     }
 
+    /// Accepts or refuses every stretch between two draws of the auxiliary variables as a whole, for all
+    /// particles together: what a step size does wrong is then corrected. For flows without friction whose
+    /// kernel sees θ and is held, by [`ImplicitDrift`](crate::integrator::ImplicitDrift); see
+    /// [`Outcome::acceptance`].
+    pub fn joint_accept(mut self) -> Self {
+        self.joint_accept = true;
+        self
+    }
+
     /// Moves the particles in coordinates that are learnt from their gradients.
     pub fn precondition(mut self, rule: RootMeanSquare) -> Self {
         self.preconditioner = Some(rule);
@@ -398,12 +417,39 @@ impl<'a, T: Real> Sampler<'a, T> {
         if let Some(resampling) = self.resampling {
             resampling.validate(&structure)?;
         }
+        if self.joint_accept {
+            self.check_joint(&structure)?;
+        }
         match self.tolerance {
             Some(tolerance) if !(tolerance >= 0.0) => {
                 Err(Error::setting("tolerance", tolerance, "it must be zero or positive"))
             }
             _ => Ok(()),
         }
+    }
+
+    /// A joint accept step asks for a flow that preserves π⊗…⊗π, and for steps whose volume is known.
+    fn check_joint(&self, structure: &Structure) -> Result<()> {
+        let refuse = |remedy: &str| Err(Error::setting("joint accept step", "asked for", remedy));
+        let varies = structure.coefficients() > 0;
+        if !self.field.preserves_volume_of_auxiliaries() || structure.has_diffusion() || varies {
+            return refuse(
+                "it is for sghmc-stein and third-order-stein without friction, with a kernel on \
+                 theta and time in units of lambda",
+            );
+        }
+        if !self.phases.iter().all(|phase| phase.integrator.tracks_volume()) {
+            return refuse("take the integrator implicit-drift, which knows how volumes change");
+        }
+        if self.resampling.is_none() {
+            return refuse(
+                "momenta must be drawn afresh: say when, with a time between resamplings",
+            );
+        }
+        if self.batch_size.is_some() || self.preconditioner.is_some() {
+            return refuse("it needs one density: leave out minibatches and preconditioner");
+        }
+        Ok(())
     }
 
     /// The steps of all phases.
@@ -445,16 +491,21 @@ impl<'a, T: Real> Sampler<'a, T> {
             }
             (Some(options), None) => {
                 let given = is_given.then(|| theta.cast::<f64>());
+                let count = theta.rows();
+                let fewer = count.clamp(LEAST_WARM, Options::default_particles(theta.cols()));
                 let options = Options {
-                    particles: Some(theta.rows()),
+                    particles: Some(if is_given { count } else { fewer }),
                     seed: self.seed,
                     start: given,
+                    // It ends when there are draws enough to compare with.
+                    effective: f64::MAX,
                     ..options
                 };
                 let stop = warm_up::Stop { budget: self.budget, interrupt: self.interrupt.clone() };
                 let target = T::widen(Box::new(&*self.target));
                 let (warming, observers) = (warming.as_deref(), &mut self.observers);
-                let found = warm_up::run(&*target, &options, warming, observers, &stop, begun)?;
+                let places = (count, warming);
+                let found = warm_up::run(&*target, &options, places, observers, &stop, begun)?;
                 theta = found.white();
                 Some(found)
             }
@@ -471,7 +522,8 @@ impl<'a, T: Real> Sampler<'a, T> {
             system = system.with_preconditioner(rule)?;
         }
         let mut phases = self.phases;
-        let at = Position::start(system, self.policy, (begun, earlier), warmth);
+        let joint = self.joint_accept.then(|| Joint::new(self.seed));
+        let at = Position::start(system, self.policy, (begun, earlier), warmth, joint);
         let mut run = Progress { at, observers: self.observers, total_steps };
         let mut ended = None;
         // Steps into the phase where the run goes on; those before it are done.
@@ -490,6 +542,7 @@ impl<'a, T: Real> Sampler<'a, T> {
             let step_size = phases.first().map_or(0.0, |p| p.step_size.at(0, p.steps));
             run.at.system.begin_step(0, step_size);
             run.at.system.evaluate_target()?;
+            run.at.begin_stretch();
             ended = run.show(None, None)?;
             (0, 0)
         };
@@ -518,6 +571,7 @@ impl<'a, T: Real> Sampler<'a, T> {
                 let step = run.at.step;
                 if clock.as_mut().is_some_and(|clock| clock.is_due(step, step_size)) {
                     run.at.system.resample_auxiliaries(run.at.step);
+                    run.at.begin_stretch();
                 }
                 let velocity_norm = run.at.system.velocity_norm();
                 ended = run.show(Some(velocity_norm), Some(&*phase.integrator))?;
@@ -531,6 +585,7 @@ impl<'a, T: Real> Sampler<'a, T> {
         run.at.system.evaluate_full_target()?;
         checkpoint.elapsed = run.at.elapsed();
         let gradients = checkpoint.gradients.max(run.at.gradients());
+        let acceptance = run.at.joint.as_ref().and_then(Joint::acceptance);
         let warmth = run.at.warmth.take();
         let (mut state, log_density, structure) = run.at.system.into_state();
         if let Some(warmth) = &warmth {
@@ -546,6 +601,7 @@ impl<'a, T: Real> Sampler<'a, T> {
             frozen: checkpoint.frozen.clone(),
             shrinks: checkpoint.shrinks,
             elapsed: checkpoint.elapsed,
+            acceptance,
             report: None,
             warm_moments: warmth.map(|warmth| warmth.moments),
             checkpoint,

@@ -48,6 +48,7 @@ pub struct System<'a, T: Real> {
     noises: u64,
     step: u64,
     step_size: f64,
+    log_volume: f64,
 }
 
 /// Where the particles are and what the target says there: all that a step can spoil.
@@ -173,6 +174,7 @@ impl<'a, T: Real> System<'a, T> {
             noises: 0,
             step: 0,
             step_size: 0.0,
+            log_volume: 0.0,
             structure,
         })
     }
@@ -214,6 +216,16 @@ impl<'a, T: Real> System<'a, T> {
     /// How often the target was evaluated, for all particles at once.
     pub fn gradients(&self) -> u64 {
         self.gradients
+    }
+
+    /// log |det ∂z′/∂z| of the steps since it was last set to 0, for all particles together, where the
+    /// integrator [keeps it](crate::integrator::Integrator::tracks_volume). NaN where it is not known.
+    pub fn log_volume(&self) -> f64 {
+        self.log_volume
+    }
+
+    pub(crate) fn set_log_volume(&mut self, log_volume: f64) {
+        self.log_volume = log_volume;
     }
 
     /// The bandwidths that the last velocity used.

@@ -48,18 +48,29 @@ struct Cell {
 }
 
 pub fn run(arguments: &CommonArguments) -> Result<()> {
-    let mut plan: Plan =
-        toml::from_str(SETTINGS).map_err(|error| steinflow_config::Error::Wrong {
-            path: "experiments/collapse/settings.toml".into(),
-            message: error.to_string(),
-        })?;
-    if arguments.quick {
+    let mut folder = RunFolder::create(arguments.out("collapse"), arguments.force)?;
+    let journal = jobs::Ledger::open(&folder, SETTINGS)?;
+    let (csv, table) = measure(SETTINGS, arguments.quick, &journal)?;
+    folder.write("settings.toml", SETTINGS.as_bytes())?;
+    folder.write("collapse.csv", csv.as_bytes())?;
+    folder.write("collapse.md", table.as_bytes())?;
+    let path = folder.commit()?;
+    journal.delete()?;
+    writeln!(std::io::stdout(), "{table}\n{}", path.display())?;
+    Ok(())
+}
+
+/// The variances that the rows of a plan keep: raw, and as a table.
+pub fn measure(settings: &str, quick: bool, journal: &jobs::Ledger) -> Result<(String, String)> {
+    let mut plan: Plan = toml::from_str(settings).map_err(|error| {
+        steinflow_config::Error::Wrong { path: "settings.toml".into(), message: error.to_string() }
+    })?;
+    if quick {
         // Not d = 1, where methods with noise take twenty times as many steps.
         plan.dims.retain(|&dim| dim == 10);
         plan.seeds.truncate(1);
         plan.particles = 50;
     }
-    let mut folder = RunFolder::create(arguments.out("collapse"), arguments.force)?;
     let mut jobs = Vec::new();
     // Large dimensions first, so that no core waits long at the end.
     for &dim in plan.dims.iter().rev() {
@@ -69,9 +80,8 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
             }
         }
     }
-    let journal = jobs::Ledger::open(&folder, SETTINGS)?;
     let variances = journal.run(
-        "collapse",
+        "variances",
         &jobs,
         |(row, dim, seed)| format!("{}, d = {dim}, seed {seed}", row.label()),
         |&(row, dim, seed)| {
@@ -98,14 +108,7 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
         let _ =
             writeln!(csv, "\"{}\",{},{},{variance},\"{error}\"", cell.label, cell.dim, cell.seed);
     }
-    let table = table(&plan, &cells);
-    folder.write("settings.toml", SETTINGS.as_bytes())?;
-    folder.write("collapse.csv", csv.as_bytes())?;
-    folder.write("collapse.md", table.as_bytes())?;
-    let path = folder.commit()?;
-    journal.delete()?;
-    writeln!(std::io::stdout(), "{table}\n{}", path.display())?;
-    Ok(())
+    Ok((csv, table(&plan, &cells)))
 }
 
 /// The mean over coordinates of the variance: of the collected samples, or of the last particles.

@@ -92,6 +92,20 @@ class Result:
             name: value.reshape(*rows.shape[:2], *value.shape[1:]) for name, value in flat.items()
         }
 
+    @property
+    def points(self) -> Any:
+        """Points at rest with equal weights, for expensive models: a pytree with a leading axis of points.
+
+        None where none were asked for (`points=True`), or where they were refused: `no_points` says why.
+        """
+        rows = self._outcome.get("points")
+        return None if rows is None else self._constrained(rows)
+
+    @property
+    def no_points(self) -> str | None:
+        """Why there are no points, where they were asked for."""
+        return self._outcome.get("no_points")
+
     def _draw_rows(self) -> np.ndarray | None:
         return None if self._draws is None else self._draws.swapaxes(0, 1)
 

@@ -41,8 +41,10 @@ class RunSettings(TypedDict, total=False):
     precondition_hold: int | None
     resample_every: int | None
     resample_time: float | None
+    accept: bool | None
     collect_from: int | None
     collect_every: int | None
+    points: bool | None
     batch_size: int | None
     seed: int | None
     precision: str | None

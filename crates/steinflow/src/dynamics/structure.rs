@@ -134,6 +134,11 @@ impl Structure {
         &self.auxiliaries
     }
 
+    /// Whether A is anything but 0.
+    pub(crate) fn has_diffusion(&self) -> bool {
+        self.diffusion.iter().any(|(_, block)| !matches!(block, Block::Scalar(0.0)))
+    }
+
     /// The blocks of A, with their place on the diagonal.
     pub fn diffusion_blocks(&self) -> impl Iterator<Item = (usize, &Block)> {
         self.diffusion.iter().map(|(block, value)| (*block, value))

@@ -28,7 +28,7 @@ use rayon::prelude::*;
 use super::{Field, at_least_two};
 use crate::dynamics::{Evaluated, Repulsion, Terms};
 use crate::engine::{Borrowed, rows_per_task};
-use crate::kernel::{Bandwidth, Kernel, Resolved};
+use crate::kernel::{Bandwidth, Kernel, Resolved, View};
 use crate::{Error, Matrix, Real, Result};
 
 /// What C is between two particles, where it varies from particle to particle.
@@ -152,6 +152,12 @@ impl<T: Real> Field<T> for Stein {
         acting.add_other_half(at, &resolved, share, velocity, &pull);
         self.bandwidths.clone_from(&resolved.bandwidths);
         Ok(())
+    }
+
+    fn preserves_volume_of_auxiliaries(&self) -> bool {
+        self.kernel.view == View::Theta
+            && self.repulsion == Terms::All
+            && self.time == TimeUnit::Eigenvalue
     }
 
     fn bandwidths(&self) -> &[f64] {

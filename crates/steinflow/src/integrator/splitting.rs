@@ -29,6 +29,11 @@ pub struct MidpointSplitting;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MidpointDrift;
 
+/// As [`MidpointDrift`], implicitly: the same steps backwards lead back, and how they change volume is kept in
+/// [`System::log_volume`]. For a joint accept step, which needs both.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ImplicitDrift;
+
 fn needs_auxiliaries(structure: &Structure) -> Result<()> {
     if structure.blocks() == 1 {
         return Err(Error::setting(
@@ -96,5 +101,20 @@ impl<T: Real> Integrator<T> for MidpointDrift {
 
     fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
         nested(system, dt, System::advance, System::advance_by_midpoint)
+    }
+}
+
+impl<T: Real> Integrator<T> for ImplicitDrift {
+    fn validate(&self, structure: &Structure, random: bool) -> Result<()> {
+        needs_determinism("implicit-drift", random)?;
+        needs_auxiliaries(structure)
+    }
+
+    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
+        nested(system, dt, System::advance, System::advance_implicitly)
+    }
+
+    fn tracks_volume(&self) -> bool {
+        true
     }
 }

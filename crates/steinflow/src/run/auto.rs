@@ -149,7 +149,8 @@ impl<'a, T: Real> Auto<'a, T> {
         let raised = || self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
         let mut watch = |at: &Moment<'_>| -> ControlFlow<()> {
             let saved = || (step + 1, at.save());
-            let shown = show(at, step, elapsed(), &options, &mut observers, &saved);
+            let rows = at.theta.rows();
+            let shown = show(at, rows, step, elapsed(), &options, &mut observers, &saved);
             step += 1;
             match shown {
                 Ok(ControlFlow::Continue(())) => {}
@@ -193,6 +194,7 @@ impl<'a, T: Real> Auto<'a, T> {
             frozen: Vec::new(),
             shrinks: 0,
             elapsed: checkpoint.elapsed,
+            acceptance: None,
             report: Some(report),
             warm_moments: None,
             checkpoint,
@@ -245,10 +247,11 @@ fn checkpoint<T: Real>(
     }
 }
 
-/// Shows a moment of an ensemble to those who watch a run; `saved` is the step of a checkpoint taken now,
-/// and what was learnt until then.
+/// Shows a moment of an ensemble to those who watch a run of `count` particles: the ensemble's come again where
+/// it has fewer. `saved` is the step of a checkpoint taken now, and what was learnt until then.
 pub(super) fn show<T: Real>(
     moment: &Moment<'_>,
+    count: usize,
     step: u64,
     elapsed: Duration,
     options: &Options,
@@ -258,13 +261,22 @@ pub(super) fn show<T: Real>(
     if observers.is_empty() {
         return Ok(ControlFlow::Continue(()));
     }
-    let theta = narrow(moment.theta);
+    let rows = moment.theta.rows();
+    let again = |from: MatRef<'_, f64>| {
+        Matrix::from_fn(count, from.cols(), |i, j| T::of(from.row(i % rows)[j]))
+    };
+    let theta = again(moment.theta);
     // Before there are draws, scores may be those of walls.
-    let score = (moment.stage == Stage::Produce).then(|| narrow::<T>(moment.score));
-    let log_density: Vec<T> = moment.log_density.iter().map(|&x| T::of(x)).collect();
-    let gradients = gradients(moment.evaluations, moment.theta.rows());
+    let score = (moment.stage == Stage::Produce).then(|| again(moment.score));
+    let log_density: Vec<T> = (0..count).map(|i| T::of(moment.log_density[i % rows])).collect();
+    let gradients = gradients(moment.evaluations, count);
     let take = || {
-        let particles = (moment.theta, moment.log_density, moment.score);
+        let again = |from: MatRef<'_, f64>| {
+            Matrix::from_fn(count, from.cols(), |i, j| from.row(i % rows)[j])
+        };
+        let heights: Vec<f64> = (0..count).map(|i| moment.log_density[i % rows]).collect();
+        let (theta, score) = (again(moment.theta), again(moment.score));
+        let particles = (theta.as_ref(), &*heights, score.as_ref());
         let (step, learnt) = saved();
         checkpoint(step, gradients, particles, elapsed, learnt)
     };

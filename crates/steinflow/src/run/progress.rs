@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use super::joint::Joint;
 use super::observer::Camera;
 use super::rewind::Rewind;
 use super::same_target;
@@ -17,6 +18,8 @@ pub(super) struct Position<'a, T: Real> {
     pub(super) system: System<'a, T>,
     /// The coordinates that the system moves in, where they were learnt.
     pub(super) warmth: Option<Warmth>,
+    /// The joint accept step, where there is one.
+    pub(super) joint: Option<Joint<T>>,
     pub(super) phase: usize,
     pub(super) step: u64,
     time: f64,
@@ -44,10 +47,12 @@ impl<'a, T: Real> Position<'a, T> {
         policy: NonFinitePolicy,
         (begun, earlier): (Instant, Duration),
         warmth: Option<Warmth>,
+        joint: Option<Joint<T>>,
     ) -> Self {
         Self {
             system,
             warmth,
+            joint,
             phase: 0,
             step: 0,
             time: 0.0,
@@ -73,6 +78,9 @@ impl<'a, T: Real> Position<'a, T> {
         self.shrinks = checkpoint.shrinks;
         self.rewind = Rewind::of(checkpoint.past);
         self.earlier = checkpoint.elapsed;
+        if let Some(joint) = &mut self.joint {
+            joint.recall(&checkpoint.learnt, &mut self.system)?;
+        }
         same_target::check_system(&self.system)
     }
 
@@ -80,6 +88,10 @@ impl<'a, T: Real> Position<'a, T> {
     pub(super) fn checkpoint(&self, integrator: Option<&dyn Integrator<T>>) -> Checkpoint<T> {
         // The other policies go back only within a step.
         let kept = self.policy == NonFinitePolicy::Shrink;
+        let mut learnt = self.warmth.as_ref().map(Warmth::save).unwrap_or_default();
+        if let Some(joint) = &self.joint {
+            joint.save(&self.system, &mut learnt);
+        }
         Checkpoint {
             step: self.step,
             phase: self.phase,
@@ -93,7 +105,7 @@ impl<'a, T: Real> Position<'a, T> {
             integrator: integrator.map(Integrator::memory).unwrap_or_default(),
             past: if kept { self.rewind.past().to_vec() } else { Vec::new() },
             elapsed: self.elapsed(),
-            learnt: self.warmth.as_ref().map(Warmth::save).unwrap_or_default(),
+            learnt,
         }
     }
 
@@ -121,6 +133,9 @@ impl<'a, T: Real> Position<'a, T> {
     ) -> Result<()> {
         /// Enough to go from 1 to 1e-12; if that does not help, the step size is not the trouble.
         const MOST_SHRINKS: u32 = 40;
+        if self.joint.is_some() {
+            return self.joint_step(integrator, scheduled);
+        }
         match self.policy {
             NonFinitePolicy::Freeze => self.rewind.keep_last(self.past(integrator)),
             NonFinitePolicy::Shrink if self.rewind.is_due(self.step) => {
@@ -159,6 +174,37 @@ impl<'a, T: Real> Position<'a, T> {
                 (Err(error), _) => return Err(error),
             }
         }
+    }
+
+    /// Auxiliary variables are fresh: a joint accept step looks back to here.
+    pub(super) fn begin_stretch(&mut self) {
+        if let Some(joint) = &mut self.joint {
+            joint.begin(&mut self.system, self.step);
+        }
+    }
+
+    /// A step of a stretch that may be refused: the particles are then back where it began, and stay there
+    /// until their momenta are fresh.
+    fn joint_step(&mut self, integrator: &mut dyn Integrator<T>, scheduled: f64) -> Result<()> {
+        let Some(joint) = &mut self.joint else { return Ok(()) };
+        let dt = scheduled * self.factor;
+        self.system.begin_step(self.step, dt);
+        if !joint.is_refused() {
+            let taken =
+                integrator.step(&mut self.system, dt).and_then(|()| self.system.evaluate_target());
+            let excess = match taken {
+                Ok(()) => joint.excess(&self.system),
+                Err(Error::NonFinite { .. }) => f64::INFINITY,
+                Err(error) => return Err(error),
+            };
+            if joint.judge(excess, &mut self.system)? {
+                self.factor *= 0.5;
+                self.shrinks += 1;
+            }
+        }
+        self.step += 1;
+        self.time += dt;
+        Ok(())
     }
 
     /// All that would be needed to come back here.

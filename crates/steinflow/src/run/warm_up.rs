@@ -27,6 +27,30 @@ pub struct WarmMoments {
 /// Draws of each particle that moments are made of.
 const DRAWS: usize = 25;
 
+/// Draws for particles that are more than the ensemble has.
+#[derive(Default)]
+struct Kept {
+    /// θ, draw after draw.
+    values: Vec<f64>,
+}
+
+impl Kept {
+    /// `count` rows from draws that are as far apart as can be, the last among them. Rows come again where
+    /// there are too few.
+    fn spread(&self, count: usize, last: &Matrix<f64>) -> Matrix<f64> {
+        let (particles, dim) = (last.rows(), last.cols());
+        let draws = self.values.len() / (particles * dim);
+        if draws == 0 {
+            return Matrix::from_fn(count, dim, |i, j| last.row(i % particles)[j]);
+        }
+        let taken = count.div_ceil(particles).min(draws);
+        Matrix::from_fn(count, dim, |i, j| {
+            let draw = draws - 1 - (i / particles % taken) * (draws / taken);
+            self.values[(draw * particles + i % particles) * dim + j]
+        })
+    }
+}
+
 /// Running sums of draws, about the first of them.
 #[derive(Default)]
 struct Sums {
@@ -84,6 +108,9 @@ impl Sums {
     }
 }
 
+/// Draws so far, where they are kept.
+const KEPT: &str = "kept";
+
 /// What a checkpoint has learnt, where its warm-up was under way.
 const UNDER_WAY: &str = "sums.count";
 
@@ -96,7 +123,7 @@ pub(super) fn is_under_way(learnt: &Arrays) -> bool {
 pub(super) struct Warmth {
     pub(super) moments: WarmMoments,
     pub(super) coordinates: Coordinates,
-    /// Evaluations of the target that it took.
+    /// Evaluations of the target that it took, for each particle that it left.
     pub(super) gradients: u64,
     /// θ of every particle; none in a run that goes on from a checkpoint.
     theta: Matrix<f64>,
@@ -154,42 +181,49 @@ impl Warmth {
 }
 
 /// Runs an ensemble until it is warm and has made some draws, from `earlier` on where that is a checkpoint
-/// of it. Observers see it, at step 0.
+/// of it, and leaves `count` particles. Those may be more than the ensemble has: a warm-up costs no more for
+/// many. Observers see it, at step 0.
 pub(super) fn run<T: Real>(
     target: &dyn LogDensity<f64>,
     options: &Options,
-    earlier: Option<&Checkpoint<T>>,
+    (count, earlier): (usize, Option<&Checkpoint<T>>),
     observers: &mut [Box<dyn Observer<T> + '_>],
     stop: &Stop,
     begun: Instant,
 ) -> Result<Warmth> {
-    let (mut ensemble, mut sums) = match earlier {
+    let (mut ensemble, mut sums, mut kept) = match earlier {
         Some(checkpoint) => {
             let ensemble = Ensemble::restore(options.clone(), &checkpoint.learnt)?;
             check_ensemble::<T>(&ensemble, target)?;
-            (ensemble, Sums::restore(target.dim(), &checkpoint.learnt)?)
+            let kept = Kept { values: checkpoint.learnt.get(KEPT)?.to_vec() };
+            (ensemble, Sums::restore(target.dim(), &checkpoint.learnt)?, kept)
         }
-        None => (Ensemble::new(target.dim(), options.clone())?, Sums::default()),
+        None => (Ensemble::new(target.dim(), options.clone())?, Sums::default(), Kept::default()),
     };
     let before = earlier.map_or(Duration::ZERO, |checkpoint| checkpoint.elapsed);
-    let enough = DRAWS * ensemble.particles();
+    let enough = count.max(DRAWS * ensemble.particles());
+    let shown = Options { effective: enough as f64, ..options.clone() };
     while !ensemble.is_done() && sums.count < enough {
         let mut stopped = None;
         ensemble.advance(target, &mut |at| {
             if let Some(draw) = at.draw {
                 // Draws that turned out to be warm-up are forgotten.
                 if draw == 0 {
-                    sums = Sums::default();
+                    (sums, kept) = (Sums::default(), Kept::default());
                 }
                 sums.add(at.theta);
+                if count > at.theta.rows() {
+                    kept.values.extend_from_slice(at.theta.as_slice());
+                }
             }
             let elapsed = before.saturating_add(begun.elapsed());
             let saved = || {
                 let mut learnt = at.save();
                 sums.save(&mut learnt);
+                learnt.put(KEPT, &*kept.values);
                 (0, learnt)
             };
-            match show(at, 0, elapsed, options, observers, &saved) {
+            match show(at, count, 0, elapsed, &shown, observers, &saved) {
                 Ok(ControlFlow::Continue(())) if !stop.is_due(elapsed) => {}
                 Ok(_) => stopped = Some(Error::Interrupted { during: "the warm-up" }),
                 Err(error) => stopped = Some(error),
@@ -201,11 +235,13 @@ pub(super) fn run<T: Real>(
             return Err(error);
         }
     }
-    let gradients = ensemble.gradients().ceil() as u64;
+    let evaluations = ensemble.gradients() * ensemble.particles() as f64;
+    let gradients = (evaluations / count as f64).ceil() as u64;
     let learnt = ensemble.learnt();
     if sums.count == 0 {
         sums.add(learnt.theta.as_ref());
     }
     let moments = sums.moments();
-    Ok(Warmth { moments, coordinates: learnt.coordinates, gradients, theta: learnt.theta })
+    let theta = kept.spread(count, &learnt.theta);
+    Ok(Warmth { moments, coordinates: learnt.coordinates, gradients, theta })
 }

@@ -1,0 +1,95 @@
+//! Bringing a copy of the particles to rest: a small set of points with equal weights, for whoever has an
+//! expensive model to run at each of them.
+//!
+//! From draws, in learnt coordinates, some steps of SVGD with an affine part in its kernel leave points with
+//! the mean and the covariance of any Gaussian, more even than draws are. Where the target is not one, they
+//! may be wrong, and nothing about them says so: they are compared with draws, and refused if they differ.
+
+use super::{Outcome, Sampler};
+use crate::coordinates::{Coordinates, InCoordinates};
+use crate::dynamics::Langevin;
+use crate::field::Stein;
+use crate::integrator::{Adaptive, StepSize};
+use crate::kernel::{Bandwidth, Kernel};
+use crate::{Error, LogDensity, MatRef, Matrix, Real, Result};
+
+/// Steps at full length, and steps that settle.
+const STEPS: (u64, u64) = (42, 18);
+/// How far a standard deviation may be from that of the draws, relative to it.
+const TOLERANCE: f64 = 0.1;
+
+impl<T: Real> Outcome<T> {
+    /// A copy of the final particles, at rest: points θ with equal weights. Takes 60 gradients a particle.
+    ///
+    /// For runs with a [warm-up](Sampler::warm_up) or of [`Auto`](super::Auto), whose learnt coordinates it
+    /// moves in. Refuses fewer particles than twice the dimension, and points whose standard deviations
+    /// are more than 10 % away from those of `draws`, rows of θ that the run has collected.
+    ///
+    /// ```
+    /// use steinflow::target::PerParticle;
+    /// use steinflow::run::{Auto, Samples};
+    /// // N(3, 2²).
+    /// let target = PerParticle::new(1, |theta: &[f64], score: &mut [f64]| {
+    ///     score[0] = -(theta[0] - 3.0) / 4.0;
+    ///     -(theta[0] - 3.0).powi(2) / 8.0
+    /// });
+    /// let mut samples = Samples::of_ensemble();
+    /// let outcome = Auto::new(&target).observe(samples.observer()).run()?;
+    /// let points = outcome.at_rest(&target, samples.theta().as_ref())?;
+    /// let count = points.rows() as f64;
+    /// let mean = points.as_slice().iter().sum::<f64>() / count;
+    /// let variance = points.as_slice().iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+    /// assert!((mean - 3.0).abs() < 0.01 && (variance / 4.0 - 1.0).abs() < 0.03);
+    /// # Ok::<(), steinflow::Error>(())
+    /// ```
+    pub fn at_rest(&self, target: impl LogDensity<T>, draws: MatRef<'_, T>) -> Result<Matrix<T>> {
+        let (dim, count) = (target.dim(), self.state.rows());
+        if count < 2 * dim {
+            let remedy = format!(
+                "fewer than 2d can not have the covariance of {dim} dimensions; take {} or more",
+                2 * dim
+            );
+            return Err(Error::setting("particles to bring to rest", count, remedy));
+        }
+        let coordinates = Coordinates::restore(dim, &self.checkpoint.learnt)?;
+        let white = coordinates.from_theta(self.theta().cast::<f64>().as_ref());
+        let kernel = Kernel {
+            bandwidth: Bandwidth::White { factor: 10.0 },
+            affine: 1.0,
+            ..Kernel::default()
+        };
+        let (full, settling) = STEPS;
+        let falling = StepSize::Linear(0.01, 1e-4);
+        let target = InCoordinates::new(target, coordinates.clone())?;
+        let rested = Sampler::new(target, Langevin::new(), Stein::new(kernel))
+            .start_at(white.cast())
+            .phase(Adaptive::<T>::adam(), full, StepSize::Constant(0.1))
+            .phase(Adaptive::<T>::adam(), settling, falling)
+            .run_here()?;
+        let points = coordinates.to_theta(rested.theta().cast::<f64>().as_ref());
+        compare(points.as_ref(), draws)?;
+        Ok(points.cast())
+    }
+}
+
+/// Refuses points that are wider or narrower than draws.
+fn compare<T: Real>(points: MatRef<'_, f64>, draws: MatRef<'_, T>) -> Result<()> {
+    for j in 0..points.cols() {
+        let own = sd((0..points.rows()).map(|i| points.row(i)[j]));
+        let of_draws = sd((0..draws.rows()).map(|i| draws.row(i)[j].as_f64()));
+        let ratio = own / of_draws;
+        if !((ratio - 1.0).abs() <= TOLERANCE) {
+            let what = format!("{ratio:.2} times the spread of the draws in coordinate {}", j + 1);
+            let remedy = "the target is too far from a Gaussian for so few points: use the draws, or \
+                          take more particles";
+            return Err(Error::setting("points at rest", what, remedy));
+        }
+    }
+    Ok(())
+}
+
+fn sd(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let count = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    (values.map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt()
+}
