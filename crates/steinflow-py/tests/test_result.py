@@ -230,7 +230,10 @@ def test_pictures_and_the_notebook():
 def test_the_progress_bar_is_for_terminals(capsys, monkeypatch):
     import sys
 
-    steinflow.sample("banana", method="svgd", steps=50)
+    result = steinflow.sample("banana", method="svgd", steps=50)
+    # The verdict alone, which is for everybody.
+    assert capsys.readouterr().err == result.diagnosis.line + "\n"
+    steinflow.sample("banana", method="svgd", steps=50, diagnose=False)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     steinflow.sample("banana", method="svgd", steps=50)

@@ -16,6 +16,7 @@ __all__ = [
     "__version__",
     "bandwidth",
     "diagnose",
+    "diagnose_draws",
     "distances",
     "kernel_sums",
     "ksd_test",
