@@ -26,7 +26,7 @@ use bytes::{Damage, Eye};
 
 const NAME: &str = "steinflow checkpoint ";
 /// Raised when the payload changes.
-const VERSION: &str = "3";
+const VERSION: &str = "4";
 const CHECKSUM: usize = 32;
 
 /// A run as a checkpoint file holds it.

@@ -41,7 +41,7 @@ fn full_diagnosis() -> Value {
             "name": "KSD", "value": null, "expected": "below 1", "passed": null,
             "meaning": "Unknown."
         }],
-        "advice": ["take more particles"]
+        "advice": ["take more particles"], "evaluations": 12
     })
 }
 

@@ -287,7 +287,8 @@ impl Ensemble {
         let mut linear = Linear::fit(z.as_ref(), scores.as_ref());
         let mut white = Matrix::zeros(z.rows(), dim);
         linear.from_position(z.as_slice(), white.as_mut_slice());
-        if self.options.jumps && search {
+        // In more dimensions than there are particles, some direction parts them whatever the target is.
+        if self.options.jumps && search && dim <= self.count {
             labels = split(white.as_ref(), self.count, &labels);
         }
         self.regions = Regions::default();

@@ -260,6 +260,7 @@ impl Ensemble {
         let Some(verdict) = self.production.verdict.filter(|_| self.is_done()) else { return };
         if !self.nothing_is_left(&verdict) {
             self.stage = Stage::Produce;
+            self.search.reopen();
             // A look that the budget brought forward is not one of the plan.
             let (draws, block) = (self.production.judge.draws, self.options.moves.block());
             let gap = if draws < 2 * block { block } else { block / LOOKS };

@@ -30,6 +30,11 @@ pub(super) struct Search {
 }
 
 impl Search {
+    /// Draws that are to come are searched around again.
+    pub(super) fn reopen(&mut self) {
+        (self.is_over, self.missed) = (false, 0.0);
+    }
+
     pub(super) fn save(&self, into: &mut Arrays) {
         into.put("search", [f64::from(u8::from(self.is_over)), self.missed]);
         into.put("search.places", &*self.places);

@@ -83,11 +83,12 @@ impl<T: Real> Subject<'_, T> {
                 values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
             (mean, square / count)
         };
-        // Single rows may be those of minibatches: tenths of the run are compared, by their own noise.
+        // Single rows may be those of minibatches: tenths of the run are compared, by the noise of the earlier,
+        // for that of particles that run away is their flight.
         if rows >= 2 * TENTHS {
             let tenth = |k: usize| window(rows * k / TENTHS, rows * (k + 1) / TENTHS);
             let last = tenth(TENTHS - 1);
-            let fall = |before: (f64, f64)| before.0 - last.0 - 4.0 * (before.1 + last.1).sqrt();
+            let fall = |before: (f64, f64)| before.0 - last.0 - 4.0 * (2.0 * before.1).sqrt();
             let largest = (0..TENTHS - 1).map(|k| fall(tenth(k))).fold(0.0, f64::max);
             // The particles of a good run are about d/2 below the mode.
             found.note(Fault::Fallen, !(largest <= 10.0 + 2.0 * self.dim()));
