@@ -143,6 +143,8 @@ enum Fault {
     Shifted,
     /// The log density still changes.
     Moving,
+    /// Tails decide a standard deviation, and too few draws have been there.
+    HeavyTails,
     /// The Stein discrepancy still falls.
     Falling,
     /// Too few steps to see whether it does.

@@ -64,9 +64,18 @@ impl StopRule {
     /// a standard deviation means little, as long as the particles agree, nothing drifts and no move failed
     /// hard.
     pub fn is_settled(&self) -> bool {
-        let is_stiff = self.reasons.iter().any(|reason| reason.starts_with("stiff"));
-        let agrees = self.rhat < 1.05 && self.drift < 4.0 && self.effective >= 200.0;
-        self.is_met || (agrees && !is_stiff)
+        let enough = self.effective >= 200.0 || self.heavy_tails().is_some();
+        let agrees = self.rhat < 1.05 && self.drift < 4.0 && enough;
+        self.is_met || (agrees && self.said("stiff").is_none())
+    }
+
+    /// What it says of tails that are too heavy for standard deviations.
+    pub(super) fn heavy_tails(&self) -> Option<&str> {
+        self.said("heavy tails")
+    }
+
+    fn said(&self, word: &str) -> Option<&str> {
+        self.reasons.iter().map(String::as_str).find(|reason| reason.starts_with(word))
     }
 }
 

@@ -51,7 +51,7 @@ impl fmt::Display for Reason {
             }
             Self::HeavyTails(error) => write!(
                 out,
-                "heavy tails: a standard deviation is known to within {:.0} % only; trust quantiles",
+                "heavy tails: a standard deviation is known to within {:.0} % only",
                 200.0 * error
             ),
             Self::ShortOfDraws(found, wanted) => {

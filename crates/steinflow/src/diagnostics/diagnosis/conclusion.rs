@@ -16,6 +16,9 @@ impl<T: Real> Subject<'_, T> {
         }
         let (verdict, why) = self.reason(&found);
         let use_of = match verdict {
+            Verdict::MeansOnly if found.has(Fault::HeavyTails) => {
+                "Means and quantiles may be used, standard deviations not"
+            }
             Verdict::Trust => "Means, spreads and intervals may be used",
             Verdict::MeansOnly => "Means may be used, spreads and intervals not",
             Verdict::Collapsed if self.comparison.is_some_and(|known| known.means_agree()) => {
@@ -53,6 +56,9 @@ impl<T: Real> Subject<'_, T> {
                 Some(With::WarmUp) => "means are not those of the draws that the warm-up made",
                 _ => "exact moves carry the means away",
             });
+        }
+        if let Some(why) = self.stop_rule.and_then(|rule| rule.heavy_tails()) {
+            return (Verdict::MeansOnly, why.to_owned());
         }
         let is_moving = found.has(Fault::Moving) || found.has(Fault::Falling);
         if found.has(Fault::Shifted) || is_moving {
@@ -189,6 +195,9 @@ impl<T: Real> Subject<'_, T> {
             }
             Verdict::Collapsed => {
                 say("take more steps, or larger ones: the start may be too narrow");
+            }
+            Verdict::MeansOnly if found.has(Fault::HeavyTails) => {
+                say("describe it by quantiles, or let it go on: ask for more gradients");
             }
             Verdict::MeansOnly
                 if found.has(Fault::Vague)

@@ -419,6 +419,7 @@ impl<T: Real> Subject<'_, T> {
 /// What the sampler itself says.
 pub(super) fn look_at_the_stop_rule(rule: &StopRule, found: &mut Findings) {
     found.note(Fault::Unsettled, !rule.is_settled());
+    found.note(Fault::HeavyTails, rule.heavy_tails().is_some());
     let mut note = |name, value, expected: String, meaning| {
         found.evidence.push(Evidence {
             name,
