@@ -1,11 +1,12 @@
-//! Uphill, along the gradient.
+//! Uphill, along the gradient: as far as the gradient is long, which leads to the top of a Gaussian of variance 1
+//! in one step, and no further than steps have succeeded.
 
 use super::{Ends, View};
 use crate::{Matrix, Result};
 
 /// Steps uphill.
 const CLIMBS: usize = 60;
-/// A point whose steps are this short, in standard deviations, has arrived.
+/// A point whose steps or whose gradient are this short, in standard deviations, has arrived.
 const ARRIVED: f64 = 0.003;
 
 /// Steps of a length that grows while it succeeds; points that have arrived are not evaluated any more.
@@ -16,24 +17,24 @@ pub(super) fn climb(view: &View<'_>, mut points: Matrix<f64>) -> Result<Ends> {
         let norm = |k: usize| score.row(k).iter().map(|s| s * s).sum::<f64>().sqrt();
         let moving: Vec<(usize, f64)> = (0..points.rows())
             .map(|k| (k, norm(k)))
-            .filter(|&(k, norm)| lengths[k] > ARRIVED && norm > 0.0 && norm.is_finite())
+            .filter(|&(k, norm)| lengths[k] > ARRIVED && norm > ARRIVED && norm.is_finite())
             .collect();
         if moving.is_empty() {
             break;
         }
         let tried = Matrix::from_fn(moving.len(), points.cols(), |i, j| {
             let (k, norm) = moving[i];
-            points.row(k)[j] + lengths[k] * score.row(k)[j] / norm
+            points.row(k)[j] + lengths[k].min(norm) * score.row(k)[j] / norm
         });
         let (found, scores) = view.at(&tried)?;
-        for (i, &(k, _)) in moving.iter().enumerate() {
+        for (i, &(k, norm)) in moving.iter().enumerate() {
             if found[i] > log_density[k] {
                 log_density[k] = found[i];
                 points.row_mut(k).copy_from_slice(tried.row(i));
                 score.row_mut(k).copy_from_slice(scores.row(i));
                 lengths[k] *= 1.5;
             } else {
-                lengths[k] *= 0.4;
+                lengths[k] = 0.4 * lengths[k].min(norm);
             }
         }
     }
