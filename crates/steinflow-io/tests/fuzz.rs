@@ -50,12 +50,12 @@ fn checkpoints() {
         let path = Path::new("checkpoint-1");
         let is_whole = CheckpointFile::parse(path, bytes.to_vec()).is_ok();
         // The checksum keeps nearly everything out; with a right one, what is behind it must hold too.
-        let head = b"steinflow checkpoint 3\n".len() + 8;
+        let head = b"steinflow checkpoint 4\n".len() + 8;
         let Some(payload) = bytes.len().checked_sub(32).and_then(|end| bytes.get(head..end)) else {
             return is_whole;
         };
         let length = (payload.len() as u64).to_le_bytes();
-        let mut sealed = [b"steinflow checkpoint 3\n", &length[..], payload].concat();
+        let mut sealed = [b"steinflow checkpoint 4\n", &length[..], payload].concat();
         sealed.extend_from_slice(&Sha256::digest(&sealed));
         let file = CheckpointFile::parse(path, sealed);
         file.is_ok_and(|file| {
