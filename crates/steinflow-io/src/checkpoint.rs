@@ -1,7 +1,7 @@
 //! Checkpoint files: a run between two steps, with its settings and what it has recorded.
 //!
 //! ```text
-//! "steinflow checkpoint 3\n"    so that a person who looks into the file knows it, and its version
+//! "steinflow checkpoint 4\n"    so that a person who looks into the file knows it, and its version
 //! length of the payload         u64, little-endian like all that follows
 //! payload                       see payload.rs
 //! SHA-256 of all of the above   32 bytes
