@@ -7,8 +7,8 @@
 
 `sample` takes a JAX, PyTorch or NumPy log density, a NumPyro or PyMC model, a Stan model or the name
 of a model that ships. `methods()` and `models()` list what has a name. `Result.diagnosis`,
-`diagnose`, `ksd_test` and `distances` say whether to believe particles. `velocity`, `kernel_sums`, `ksd` and `Dynamics` are the
-pieces, for a loop of your own.
+`diagnose`, `ksd_test` and `distances` say whether to believe particles. `velocity`, `kernel_sums`,
+`ksd` and `Dynamics` are the pieces, for a loop of your own.
 """
 
 from steinflow._catalogue import MethodInfo, ModelInfo, methods, model, models

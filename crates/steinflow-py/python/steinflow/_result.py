@@ -94,7 +94,7 @@ class Result:
 
     @property
     def points(self) -> Any:
-        """Points at rest with equal weights, for expensive models: a pytree with a leading axis of points.
+        """Points at rest with equal weights, for expensive models: a pytree with an axis of points.
 
         None where none were asked for (`points=True`), or where they were refused: `no_points` says why.
         """
