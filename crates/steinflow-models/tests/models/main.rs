@@ -4,6 +4,7 @@ mod catalogue;
 mod csv_errors;
 mod data_sets;
 mod exact_answers;
+mod false_alarms;
 mod reference;
 mod reference_vectors;
 mod regression_data;

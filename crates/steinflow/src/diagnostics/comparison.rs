@@ -1,8 +1,8 @@
 //! Means and spreads of a sample against those that are known from elsewhere.
 
 use super::identities::bound_of_largest;
-use crate::Matrix;
 use crate::run::WarmMoments;
+use crate::{MatRef, Real};
 
 /// A difference of means, in standard deviations, that does not matter.
 const NEGLIGIBLE_SHIFT: f64 = 0.15;
@@ -37,8 +37,8 @@ pub struct Comparison {
 impl Comparison {
     /// Compares a sample that is worth `effective` draws; infinitely many for particles at rest, which are
     /// spread evenly.
-    pub(super) fn new(
-        theta: &Matrix<f64>,
+    pub(super) fn new<T: Real>(
+        theta: MatRef<'_, T>,
         effective: f64,
         with: With,
         known: &WarmMoments,
@@ -55,7 +55,8 @@ impl Comparison {
         let mut worst = Self { with, shift: (0.0, f64::INFINITY), spread: (0.0, f64::INFINITY) };
         for j in 0..dim {
             let central = |power: i32, about: f64| {
-                let powers = (0..theta.rows()).map(|i| (theta.row(i)[j] - about).powi(power));
+                let powers =
+                    (0..theta.rows()).map(|i| (theta.row(i)[j].as_f64() - about).powi(power));
                 powers.sum::<f64>() / count
             };
             let mean = central(1, 0.0);

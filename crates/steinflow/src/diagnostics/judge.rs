@@ -156,8 +156,9 @@ impl<T: Real> Judged<'_, T> {
         } else {
             None
         };
-        let (theta, chains) = match self.draws() {
-            Some((draws, chains)) => (draws.cast(), chains),
+        let all = self.draws.map(Samples::theta).filter(|all| all.rows() > 0);
+        let (theta, chains) = match &all {
+            Some(all) => (self.thinned(all).cast(), self.worst_of(all)),
             None => (last.cast::<f64>(), None),
         };
         let (log_density, score) = target.at(&theta)?;
@@ -179,9 +180,12 @@ impl<T: Real> Judged<'_, T> {
             .max(particles);
         let is_resting = self.is_resting();
         let worth = if is_resting { f64::INFINITY } else { effective };
+        let compare = |with, known: &WarmMoments| {
+            Comparison::new(all.as_ref().unwrap_or(&last).as_ref(), worth, with, known)
+        };
         let comparison = match (self.exact_moments, self.warm_moments) {
-            (Some(exact), _) => Comparison::new(&theta, worth, With::ExactMoments, exact),
-            (None, Some(warm)) => Comparison::new(&theta, worth, With::WarmUp, warm),
+            (Some(exact), _) => compare(With::ExactMoments, exact),
+            (None, Some(warm)) => compare(With::WarmUp, warm),
             (None, None) => None,
         };
         let (white, pulled) =
@@ -220,8 +224,7 @@ impl<T: Real> Judged<'_, T> {
         let may_move = self.stop_rule.is_none() && comparison.is_none() && self.search_modes;
         if is_hopeful && may_move && batch >= FEWEST_TO_MOVE && left >= FEWEST_MOVES {
             let moved = moments_after_moves(&target, &last.cast(), left * 9 / 10)?;
-            subject.comparison =
-                moved.and_then(|moved| Comparison::new(&theta, worth, With::MovedOn, &moved));
+            subject.comparison = moved.and_then(|moved| compare(With::MovedOn, &moved));
             if subject.comparison.is_some() {
                 found = subject.diagnose()?;
             }
@@ -242,25 +245,25 @@ impl<T: Real> Judged<'_, T> {
         self.is_interacting && !self.is_random && self.draws.is_none()
     }
 
-    /// The draws, evenly thinned, with the worst of their coordinates; none where there are too few for
-    /// that.
-    fn draws(&self) -> Option<(Matrix<T>, Option<ChainSummary>)> {
-        let draws = self.draws?;
-        let (all, chains) = (draws.theta(), draws.chains());
+    /// Draws, evenly thinned.
+    fn thinned(&self, all: &Matrix<T>) -> Matrix<T> {
+        let chains = self.chains();
         let kept = all.rows().min(MOST_DRAWS);
-        if kept == 0 || chains == 0 {
-            return None;
-        }
         // Evenly in time, and every time another particle: an even stride may meet the same one for ever.
         let row = |i: usize| {
             let row = i * all.rows() / kept;
             let turn = (i.wrapping_mul(2_654_435_761) >> 7) % chains;
             row - row % chains + (row % chains + turn) % chains
         };
-        let thin = Matrix::from_fn(kept, all.cols(), |i, j| all.row(row(i))[j]);
+        Matrix::from_fn(kept, all.cols(), |i, j| all.row(row(i))[j])
+    }
+
+    /// The worst of the draws' coordinates; none where there are too few for that.
+    fn worst_of(&self, all: &Matrix<T>) -> Option<ChainSummary> {
+        let (chains, draws) = (self.chains(), all.rows() / self.chains());
         let summaries = (0..all.cols()).map(|j| {
             let chain = |c: usize| -> Vec<f64> {
-                (0..draws.steps().len()).map(|t| all.row(t * chains + c)[j].as_f64()).collect()
+                (0..draws).map(|t| all.row(t * chains + c)[j].as_f64()).collect()
             };
             let chains: Vec<Vec<f64>> = (0..chains).map(chain).collect();
             if self.is_interacting {
@@ -269,12 +272,13 @@ impl<T: Real> Judged<'_, T> {
                 summarise_chains(&chains)
             }
         });
-        let worst = summaries.collect::<Option<Vec<_>>>().and_then(|all| {
-            all.into_iter().reduce(|a, b| ChainSummary {
-                r_hat: a.r_hat.max(b.r_hat),
-                effective_sample_size: a.effective_sample_size.min(b.effective_sample_size),
-            })
-        });
-        Some((thin, worst))
+        summaries.collect::<Option<Vec<_>>>()?.into_iter().reduce(|a, b| ChainSummary {
+            r_hat: a.r_hat.max(b.r_hat),
+            effective_sample_size: a.effective_sample_size.min(b.effective_sample_size),
+        })
+    }
+
+    fn chains(&self) -> usize {
+        self.draws.map_or(1, Samples::chains).max(1)
     }
 }

@@ -1,12 +1,14 @@
 //! A search for mass without particles, which no test that looks at the particles alone can see.
 //!
 //! Probes start widely around the particles and climb, and so do the particles themselves. A probe's end that
-//! valleys separate from every top that particles climb to is a mode that they miss. Depths are measured from
+//! valleys separate from every top that particles climb to, also on a way that bends, is a mode that they miss.
+//! Depths are measured from
 //! the tops, not from where particles happen to stand. What was found is weighed by volume, by importance
 //! sampling around it; so is all that lies further out than any particle, which needs no mode of its own.
 //! Finding nothing proves nothing, least of all in many dimensions.
 
 mod climb;
+mod path;
 mod volume;
 
 use super::counted::Counted;
@@ -21,7 +23,7 @@ const PROBES: usize = 48;
 const WIDTHS: [f64; 2] = [3.0, 10.0];
 /// More particles than this are thinned.
 const MOST_PARTICLES: usize = 40;
-/// Tops, and particles, next to a probe's end that are asked whether a valley lies between.
+/// Modes, and particles, next to a top that are asked whether a valley lies between.
 const NEIGHBOURS: usize = 5;
 /// Points on the way to each of those.
 const POINTS: usize = 9;
@@ -29,8 +31,8 @@ const POINTS: usize = 9;
 const VALLEY: f64 = 1.0;
 /// Ends that are this near, in standard deviations, are one.
 const SAME: f64 = 0.2;
-/// So many different ends are looked at, the highest first.
-const MOST_ENDS: usize = 16;
+/// So many modes without particles are looked at, the highest first.
+const MOST_UNVISITED: usize = 16;
 /// A mode is worth a word when it weighs this much …
 const WORTH: f64 = 0.02;
 /// … or this much, where it is no lower than so many nats below the particles' own: in many dimensions weights
@@ -42,13 +44,14 @@ const WORTHY_DEPTH: f64 = 3.0;
 const FAIR_RATIO: f64 = 1.5;
 const FAIR_EXCESS: f64 = 0.15;
 
-/// Where probes have ended that is a mode of its own, with or without particles.
-struct Place {
-    end: usize,
-    probes: usize,
+/// A top that particles or probes climb to, and all that no valley separates from it.
+struct Mode {
+    top: Vec<f64>,
+    log_density: f64,
     /// Of the particles, how many climb there.
     share: f64,
-    log_mass: f64,
+    /// How many probes do.
+    probes: usize,
 }
 
 /// What the search found.
@@ -104,46 +107,40 @@ pub(super) fn search(
         }
         WIDTHS[k % WIDTHS.len()] * z[j]
     });
+    let (own_density, _) = view.at(&own)?;
     let tops = climb(&view, own.clone())?;
     let ends = climb(&view, probes)?;
-    let (own_density, _) = view.at(&own)?;
-    let known = Known { own: &own, own_density: &own_density, tops: &tops };
 
-    let mut order: Vec<usize> = (0..PROBES).filter(|&k| ends.log_density[k].is_finite()).collect();
-    order.sort_by(|&a, &b| ends.log_density[b].total_cmp(&ends.log_density[a]));
-    let mut places: Vec<Place> = Vec::new();
-    for k in order {
-        let end = ends.points.row(k);
-        let same = |place: &&mut Place| distance(end, ends.points.row(place.end)) < SAME;
-        if let Some(place) = places.iter_mut().find(same) {
-            place.probes += 1;
-        } else if places.len() < MOST_ENDS {
-            let share = tops.share_near(end);
-            if share > 0.0 || known.is_cut_off(&view, end, ends.log_density[k])? {
-                let log_mass = volume::around(&view, end, &tops.points, seed)?;
-                places.push(Place { end: k, probes: 1, share, log_mass });
-            }
+    let mut known =
+        Known { modes: Vec::new(), own: &own, own_density: &own_density, leads_to: Vec::new() };
+    known.add_tops(&view, &tops)?;
+    for k in ends.highest_first() {
+        known.add_end(&view, ends.points.row(k), ends.log_density[k])?;
+    }
+    let modes = known.modes;
+    let masses: Vec<f64> =
+        (0..modes.len()).map(|m| volume::around(&view, &modes, m, seed)).collect::<Result<_>>()?;
+    let log_mass = volume::log_mass(&own_density, dim);
+    let total = log_mass.max(volume::log_sum(masses.iter().copied()));
+    let highest = tops.log_density.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weight = |m: usize| (masses[m] - total).exp();
+    let is_heavy = |&m: &usize| match modes[m].share {
+        0.0 if modes[m].log_density > highest - WORTHY_DEPTH => weight(m) > HIGH_WORTH,
+        0.0 => weight(m) > WORTH,
+        share => weight(m) > FAIR_EXCESS + FAIR_RATIO * share,
+    };
+    let mut missed = Vec::new();
+    for m in (0..modes.len()).filter(is_heavy) {
+        if !is_on_a_ridge(&view, &modes, m)? {
+            missed.push(m);
         }
     }
-    let log_mass = volume::log_mass(&own_density, dim);
-    let found = volume::log_sum(places.iter().map(|place| place.log_mass));
-    let total = log_mass.max(found);
-    let highest = tops.log_density.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weight = |place: &Place| (place.log_mass - total).exp();
-    let is_missed = |place: &&Place| {
-        let is_high = ends.log_density[place.end] > highest - WORTHY_DEPTH;
-        match place.share {
-            0.0 => weight(place) > if is_high { HIGH_WORTH } else { WORTH },
-            share => weight(place) > FAIR_EXCESS + FAIR_RATIO * share,
-        }
-    };
-    let missed: Vec<&Place> = places.iter().filter(is_missed).collect();
-    let best = missed.iter().max_by(|a, b| a.log_mass.total_cmp(&b.log_mass));
+    let best = missed.iter().copied().max_by(|&a, &b| masses[a].total_cmp(&masses[b]));
     let beyond = volume::beyond(&view, log_mass, seed)?;
     Ok(ModeSearch {
-        unvisited: best.map(|place| view.theta(ends.points.row(place.end))),
-        share: missed.iter().map(|place| place.probes).sum::<usize>() as f64 / PROBES as f64,
-        weight: best.map_or(0.0, |place| weight(place)),
+        unvisited: best.map(|m| view.theta(&modes[m].top)),
+        share: missed.iter().map(|&m| modes[m].probes).sum::<usize>() as f64 / PROBES as f64,
+        weight: best.map_or(0.0, weight),
         mass_beyond: beyond.mass,
         variance_beyond: beyond.variance,
         evaluations: target.points() - before,
@@ -206,47 +203,94 @@ struct Ends {
 }
 
 impl Ends {
-    /// The share of them that is here.
-    fn share_near(&self, point: &[f64]) -> f64 {
-        let near = (0..self.points.rows()).filter(|&i| distance(self.points.row(i), point) < SAME);
-        near.count() as f64 / self.points.rows() as f64
+    /// Those that are somewhere.
+    fn highest_first(&self) -> Vec<usize> {
+        let mut order: Vec<usize> =
+            (0..self.points.rows()).filter(|&k| self.log_density[k].is_finite()).collect();
+        order.sort_by(|&a, &b| self.log_density[b].total_cmp(&self.log_density[a]));
+        order
     }
 }
 
-/// Particles, and the tops that they climb to.
+/// Modes that have been found, and the particles, which climb to some of them.
 struct Known<'a> {
+    modes: Vec<Mode>,
     own: &'a Matrix<f64>,
     own_density: &'a [f64],
-    tops: &'a Ends,
+    /// The mode that each particle climbs to.
+    leads_to: Vec<usize>,
 }
 
 impl Known<'_> {
-    /// Whether valleys lie between a probe's end and all that particles climb to. A way may lead to a top, or
-    /// to a particle, from where it goes up to its top without a valley.
-    fn is_cut_off(&self, view: &View<'_>, end: &[f64], density: f64) -> Result<bool> {
-        let near_tops = nearest(&self.tops.points, end);
-        let near_own = nearest(self.own, end);
-        let from: Vec<(&[f64], f64, usize)> = near_tops
+    /// The modes of the particles.
+    fn add_tops(&mut self, view: &View<'_>, tops: &Ends) -> Result<()> {
+        let mut leads_to = vec![0; tops.points.rows()];
+        for k in tops.highest_first() {
+            leads_to[k] = self.add(view, tops.points.row(k), tops.log_density[k])?;
+            self.modes[leads_to[k]].share += 1.0 / tops.points.rows() as f64;
+        }
+        self.leads_to = leads_to;
+        Ok(())
+    }
+
+    /// The mode of a probe that has climbed, unless there are too many.
+    fn add_end(&mut self, view: &View<'_>, end: &[f64], log_density: f64) -> Result<()> {
+        let visited = self.modes.iter().filter(|mode| mode.share > 0.0).count();
+        if self.modes.len() < visited + MOST_UNVISITED {
+            let mode = self.add(view, end, log_density)?;
+            self.modes[mode].probes += 1;
+        }
+        Ok(())
+    }
+
+    /// The mode of a top: one that is near, or that a straight way leads to without a valley, or a new one. The
+    /// way may also lead to a particle, from where it goes up without a valley.
+    fn add(&mut self, view: &View<'_>, top: &[f64], log_density: f64) -> Result<usize> {
+        let distance_to = |mode: &Mode| distance(&mode.top, top);
+        if let Some(near) = self.modes.iter().position(|mode| distance_to(mode) < SAME) {
+            return Ok(near);
+        }
+        let near_modes = nearest(self.modes.len(), |m| distance_to(&self.modes[m]));
+        let near_own = nearest(self.leads_to.len(), |i| distance(self.own.row(i), top));
+        let from: Vec<(&[f64], f64, usize)> = near_modes
             .iter()
-            .map(|&i| (self.tops.points.row(i), self.tops.log_density[i], i))
-            .chain(near_own.iter().map(|&i| (self.own.row(i), self.own_density[i], i)))
+            .map(|&m| (&*self.modes[m].top, self.modes[m].log_density, m))
+            .chain(
+                near_own.iter().map(|&i| (self.own.row(i), self.own_density[i], self.leads_to[i])),
+            )
             .collect();
-        let on_the_way = Matrix::from_fn(from.len() * POINTS, end.len(), |row, j| {
+        let on_the_way = Matrix::from_fn(from.len() * POINTS, top.len(), |row, j| {
             let (start, part) = (from[row / POINTS].0[j], (row % POINTS + 1) as f64);
-            start + (end[j] - start) * part / (POINTS + 1) as f64
+            start + (top[j] - start) * part / (POINTS + 1) as f64
         });
         let (between, _) = view.at(&on_the_way)?;
-        Ok(from.iter().zip(between.chunks_exact(POINTS)).all(|(&(_, first, i), way)| {
-            let lowest = way.iter().copied().fold(first, f64::min);
-            lowest < self.tops.log_density[i].min(density) - VALLEY
+        let joined =
+            from.iter().zip(between.chunks_exact(POINTS)).find(|&(&(_, first, m), way)| {
+                let lowest = way.iter().copied().fold(first, f64::min);
+                lowest > self.modes[m].log_density.min(log_density) - VALLEY
+            });
+        Ok(joined.map(|(&(_, _, m), _)| m).unwrap_or_else(|| {
+            self.modes.push(Mode { top: top.to_vec(), log_density, share: 0.0, probes: 0 });
+            self.modes.len() - 1
         }))
     }
 }
 
-/// The rows that are nearest to a point, nearest first.
-fn nearest(rows: &Matrix<f64>, point: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..rows.rows()).collect();
-    order.sort_by(|&a, &b| distance(rows.row(a), point).total_cmp(&distance(rows.row(b), point)));
+/// Whether a way that bends leads to the nearest other mode with particles: ends of a curved ridge are no modes.
+fn is_on_a_ridge(view: &View<'_>, modes: &[Mode], m: usize) -> Result<bool> {
+    let others = modes.iter().enumerate().filter(|&(k, mode)| k != m && mode.share > 0.0);
+    let to = |mode: &Mode| distance(&mode.top, &modes[m].top);
+    let Some((_, other)) = others.min_by(|(_, a), (_, b)| to(a).total_cmp(&to(b))) else {
+        return Ok(false);
+    };
+    let level = other.log_density.min(modes[m].log_density) - VALLEY;
+    path::stays_above(view, &other.top, &modes[m].top, level)
+}
+
+/// The nearest few of so many, nearest first.
+fn nearest(count: usize, distance: impl Fn(usize) -> f64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
     order.truncate(NEIGHBOURS);
     order
 }

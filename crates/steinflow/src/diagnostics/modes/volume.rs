@@ -5,7 +5,7 @@
 
 use std::f64::consts::TAU;
 
-use super::{SAME, View, distance};
+use super::{Mode, View, distance};
 use crate::random::{Purpose, fill_standard_normal, stream};
 use crate::{Matrix, Result};
 
@@ -28,24 +28,17 @@ pub(super) fn log_mass(log_density: &[f64], dim: usize) -> f64 {
     mean + 0.5 * dim as f64 * (TAU.ln() + 1.0)
 }
 
-/// log ∫ π around `centre`, of what is nearer to it than to all of `others`.
-pub(super) fn around(
-    view: &View<'_>,
-    centre: &[f64],
-    others: &Matrix<f64>,
-    seed: u64,
-) -> Result<f64> {
-    let mixture = Mixture { centre, widths: &NEAR };
+/// log ∫ π around a mode, of what is nearer to it than to all others.
+pub(super) fn around(view: &View<'_>, modes: &[Mode], m: usize, seed: u64) -> Result<f64> {
+    let mixture = Mixture { centre: &modes[m].top, widths: &NEAR };
     let draws = mixture.draws(seed, 1);
     let (log_density, _) = view.at(&draws)?;
+    let is_here = |&k: &usize| {
+        let to = |mode: &Mode| distance(draws.row(k), &mode.top);
+        modes.iter().all(|mode| to(mode) >= to(&modes[m]))
+    };
     let terms: Vec<f64> = (0..draws.rows())
-        .filter(|&k| {
-            let own = distance(draws.row(k), centre);
-            // Those of the same place do not count.
-            let is_other = |i: usize| distance(others.row(i), centre) >= SAME;
-            let mut others = (0..others.rows()).filter(|&i| is_other(i)).map(|i| others.row(i));
-            others.all(|other| distance(draws.row(k), other) > own)
-        })
+        .filter(is_here)
         .map(|k| log_density[k] - mixture.log_density(draws.row(k)))
         .collect();
     Ok(log_sum(terms.iter().copied()) - (draws.rows() as f64).ln())
