@@ -297,3 +297,22 @@ fn energy_distance_tells_a_wider_sample() -> Result<()> {
     assert!(distance.of(wide.as_ref())? > 5.0 * distance.of(y.as_ref())?);
     Ok(())
 }
+
+/// Variances 1 and 10⁻⁴ along the diagonals of the plane.
+#[test]
+fn a_narrow_ridge_is_one_mode() -> Result<()> {
+    let target = PerParticle::new(2, |theta: &[f64], score: &mut [f64]| {
+        let (along, across) = (theta[0] + theta[1], theta[0] - theta[1]);
+        score[0] = -along - 1e4 * across;
+        score[1] = -along + 1e4 * across;
+        -0.5 * (along * along + 1e4 * across * across)
+    });
+    let z = random_states(300, 2, 9);
+    let draws = Matrix::from_fn(300, 2, |i, j| {
+        let sign = if j == 0 { 1.0 } else { -1.0 };
+        0.5 * (z.row(i)[0] + sign * 1e-2 * z.row(i)[1])
+    });
+    assert_eq!(weigh_modes(&target, draws.as_ref())?.weights.len(), 1);
+    assert_eq!(judge(&target, &draws)?, Verdict::Trust);
+    Ok(())
+}

@@ -2,8 +2,11 @@
 //!
 //! The score does not see the weights of modes that are far apart, but the log density does: for draws of
 //! a mode, log Z = E log π + H with their entropy H, which the distances to nearest neighbours tell
-//! (Kozachenko and Leonenko 1987). Particles belong to one mode when paths without a valley join them.
+//! (Kozachenko and Leonenko 1987). Particles belong to one mode when paths without a valley join them. Who is
+//! near is told in coordinates in which the particles are as wide as long: next to a particle of a narrow
+//! ridge there would be others across it, beyond the valley, before those along it.
 
+use crate::coordinates::Linear;
 use crate::{LogDensity, MatRef, Matrix, Real, Result};
 
 /// More particles than this are thinned.
@@ -47,13 +50,14 @@ pub fn weigh_modes<T: Real>(
 ) -> Result<Modes> {
     let (count, dim) = (particles.rows().min(MOST_PARTICLES), particles.cols());
     let theta = Matrix::from_fn(count, dim, |i, j| particles.row(i * particles.rows() / count)[j]);
-    let (_, scales) = super::moments(theta.as_ref());
     let mut log_density = vec![T::zero(); count];
     let mut score = Matrix::zeros(count, dim);
     target.evaluate(theta.as_ref(), None, &mut log_density, score.as_mut())?;
     let log_density: Vec<f64> = log_density.iter().map(|x| x.as_f64()).collect();
 
-    let nearest = nearest(&theta, &scales);
+    let white = White::new(&theta, &score);
+    let places = white.places(theta.as_ref());
+    let nearest = nearest(&places);
     // A straggler in a valley would join the modes on its sides.
     let core = {
         let mut sorted = log_density.clone();
@@ -99,19 +103,20 @@ pub fn weigh_modes<T: Real>(
     for (mode, members) in members.iter().enumerate() {
         known.extend(members.iter().map(|&i| (i, mode)));
     }
-    let mode_next_to = |point: &[T]| {
-        let away = |k: usize| distance(point, theta.row(k), &scales);
+    let mode_next_to = |place: &[f64]| {
+        let away = |k: usize| distance(place, places.row(k));
         let next = known.iter().min_by(|a, b| away(a.0).total_cmp(&away(b.0)));
         next.map_or(0, |&(_, mode)| mode)
     };
+    let everywhere = white.places(particles);
     let mode_of: Vec<usize> =
-        (0..particles.rows()).map(|i| mode_next_to(particles.row(i))).collect();
+        (0..particles.rows()).map(|i| mode_next_to(everywhere.row(i))).collect();
     let mut members = vec![Vec::new(); members.len()];
     for i in 0..count {
-        members[mode_next_to(theta.row(i))].push(i);
+        members[mode_next_to(places.row(i))].push(i);
     }
     let masses: Vec<(f64, f64)> =
-        members.iter().map(|members| log_mass(members, &theta, &scales, &log_density)).collect();
+        members.iter().map(|members| log_mass(members, &places, &log_density)).collect();
     let highest = masses.iter().map(|mass| mass.0).fold(f64::NEG_INFINITY, f64::max);
     let total: f64 = masses.iter().map(|mass| (mass.0 - highest).exp()).sum();
     let share = |mode: usize| {
@@ -132,38 +137,55 @@ fn root(parent: &[usize], mut i: usize) -> usize {
     i
 }
 
-fn distance<T: Real>(a: &[T], b: &[T], scales: &[f64]) -> f64 {
-    let squares = a.iter().zip(b).zip(scales);
-    squares.map(|((a, b), s)| ((a.as_f64() - b.as_f64()) / s).powi(2)).sum::<f64>().sqrt()
+/// Coordinates in which the particles have variance 1, fitted to them and their scores.
+struct White {
+    linear: Linear,
+    scales: Vec<f64>,
 }
 
-/// For every particle the others, nearest first, with their distances.
-fn nearest<T: Real>(theta: &Matrix<T>, scales: &[f64]) -> Vec<Vec<(usize, f64)>> {
+impl White {
+    fn new<T: Real>(theta: &Matrix<T>, score: &Matrix<T>) -> Self {
+        let linear = Linear::fit(theta.cast().as_ref(), score.cast().as_ref());
+        let unscaled = Self { linear, scales: vec![1.0; theta.cols()] };
+        let (_, scales) = super::moments(unscaled.places(theta.as_ref()).as_ref());
+        Self { scales, ..unscaled }
+    }
+
+    fn places<T: Real>(&self, theta: MatRef<'_, T>) -> Matrix<f64> {
+        let (rows, dim) = (theta.rows(), theta.cols());
+        let theta = Matrix::from_fn(rows, dim, |i, j| theta.row(i)[j].as_f64());
+        let mut white = Matrix::zeros(rows, dim);
+        self.linear.from_position(theta.as_slice(), white.as_mut_slice());
+        Matrix::from_fn(rows, dim, |i, j| white.row(i)[j] / self.scales[j])
+    }
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+}
+
+/// For every place the others, nearest first, with their distances.
+fn nearest(places: &Matrix<f64>) -> Vec<Vec<(usize, f64)>> {
     let of = |i: usize| {
-        let others = (0..theta.rows()).filter(|&j| j != i);
+        let others = (0..places.rows()).filter(|&j| j != i);
         let mut others: Vec<(usize, f64)> =
-            others.map(|j| (j, distance(theta.row(i), theta.row(j), scales))).collect();
+            others.map(|j| (j, distance(places.row(i), places.row(j)))).collect();
         others.sort_by(|a, b| a.1.total_cmp(&b.1));
         others
     };
-    (0..theta.rows()).map(of).collect()
+    (0..places.rows()).map(of).collect()
 }
 
 /// log Z of a mode up to a constant that all modes share, and its error.
-fn log_mass<T: Real>(
-    members: &[usize],
-    theta: &Matrix<T>,
-    scales: &[f64],
-    log_density: &[f64],
-) -> (f64, f64) {
-    let (n, dim) = (members.len() as f64, theta.cols() as f64);
+fn log_mass(members: &[usize], places: &Matrix<f64>, log_density: &[f64]) -> (f64, f64) {
+    let (n, dim) = (members.len() as f64, places.cols() as f64);
     let terms: Vec<f64> = members
         .iter()
         .map(|&i| {
             let mut distances: Vec<f64> = members
                 .iter()
                 .filter(|&&j| j != i)
-                .map(|&j| distance(theta.row(i), theta.row(j), scales))
+                .map(|&j| distance(places.row(i), places.row(j)))
                 .collect();
             distances.sort_by(f64::total_cmp);
             // Particles at one place have no entropy to speak of.
