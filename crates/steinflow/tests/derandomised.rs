@@ -10,7 +10,7 @@ use steinflow::integrator::{Euler, MidpointDrift, StepSize, SymmetricSplitting};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::run::{Resampling, Samples};
 use steinflow::testing::random_states;
-use steinflow::{LogDensity, Matrix, Sampler, System};
+use steinflow::{LogDensity, Matrix, Real, Sampler, System};
 
 fn standard(dim: usize) -> impl LogDensity<f64> {
     gaussian(vec![0.0; dim], Matrix::from_fn(dim, dim, |i, j| f64::from(u8::from(i == j))))
@@ -246,4 +246,37 @@ fn product_space_samplers_of_a_thermostat_keep_the_target() {
     let mean = averages.iter().sum::<f64>() / n;
     let error = (averages.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n * (n - 1.0))).sqrt();
     assert!((mean - 1.0).abs() < 4.0 * error && error < 0.03, "{mean} ± {error}");
+}
+
+fn velocity_in<T: Real>(
+    dynamics: &dyn Dynamics<T>,
+    field: Stein,
+    state: &Matrix<f64>,
+) -> Matrix<T> {
+    let blocks = dynamics.structure(2).blocks();
+    let theta = Matrix::from_fn(state.rows(), 2, |i, j| T::of(state.row(i)[j]));
+    let mut system = System::new(common::tri_crescent::<T>(), dynamics, field, &theta, 0).unwrap();
+    system.set_state(state.cast()).unwrap();
+    system.velocity(&(0..blocks).collect::<Vec<_>>()).unwrap()
+}
+
+#[test]
+fn affine_and_symmetrised_velocities_in_single_precision() {
+    fn compare<D: Dynamics<f32> + Dynamics<f64>>(dynamics: &D, blocks: usize) {
+        // Above the size where work is shared, too.
+        for count in [7, 300] {
+            let state = random_states(count, 2 * blocks, 8);
+            for view in [View::Joint, View::Product, View::Theta] {
+                let kernel = affine(view, Bandwidth::White { factor: 4.0 });
+                let field = Stein::new(kernel).curl(CurlForm::Symmetrised);
+                let single = velocity_in::<f32>(dynamics, field.clone(), &state);
+                let double = velocity_in::<f64>(dynamics, field, &state);
+                let error = common::relative_error(&single, &double);
+                assert!(error < 1e-4, "{blocks} blocks, {count} particles, {view:?}: {error:e}");
+            }
+        }
+    }
+    compare(&Langevin::new(), 1);
+    compare(&Sghmc { friction: 0.0, variance: 1.3 }, 2);
+    compare(&Sgnht { friction: 0.4, variance: 1.3, thermostat_precision: 1.7 }, 3);
 }

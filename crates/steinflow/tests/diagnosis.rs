@@ -158,7 +158,7 @@ fn wrong_particles_are_not_trusted() -> Result<()> {
 
 #[test]
 fn a_handful_of_particles_has_no_modes_to_weigh() -> Result<()> {
-    for count in 1..5 {
+    for count in 1..4 {
         let few = random_states(count, 2, 1);
         let modes = weigh_modes(&two_modes(0.5), few.as_ref())?;
         assert!(modes.weights.is_empty() && modes.mode_of == vec![0; count], "{modes:?}");
@@ -188,7 +188,7 @@ fn a_mode_without_particles_is_found_and_one_with_too_many_is_weighed() -> Resul
     assert_eq!(modes.weights.len(), 2);
     for (particle, weight) in [(0, 0.2), (199, 0.8)] {
         let mode = &modes.weights[modes.mode_of[particle]];
-        assert!((mode.share - 0.5).abs() < 1e-12);
+        assert!((mode.share - 0.5).abs() < 1e-12, "{modes:?}");
         assert!((mode.weight - weight).abs() < 0.08, "{mode:?}");
     }
     assert_eq!(judge(&target, &with_left(100))?, Verdict::NotConverged);

@@ -4,6 +4,7 @@
 //! `svgd` at rest against exact draws, quasi-Monte Carlo (which must know the law), draws of Hamiltonian
 //! Monte Carlo as they are, with control variates, and thinned. The settings of the ablation stand beside it.
 
+mod downstream;
 mod rivals;
 
 use std::fmt::Write as _;
@@ -80,51 +81,70 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
         };
     }
     let figure = draw(&jobs, &results)?;
+    let (simulations, answers) = downstream::run(&journal, counts, seeds)?;
     folder.write("settings.toml", SETTINGS.as_bytes())?;
     folder.write("variances.csv", variances.as_bytes())?;
     folder.write("variances.md", table.as_bytes())?;
     folder.write("expectations.csv", csv.as_bytes())?;
     folder.write("expectations.png", &figure)?;
+    folder.write("simulations.csv", simulations.as_bytes())?;
+    folder.write("simulations.md", answers.as_bytes())?;
     let path = folder.commit()?;
     journal.delete()?;
-    writeln!(std::io::stdout(), "{table}\n{}", path.display())?;
+    writeln!(std::io::stdout(), "{table}\n{answers}\n{}", path.display())?;
     Ok(())
 }
 
 fn measure((law, way, count, seed): Job) -> Result<Found> {
+    let plain = |points: &Matrix<f64>| rivals::averages(&law.values(points));
     let (estimates, gradients) = match way {
-        "exact draws" => (law.averages(&law.draws(count, seed)), 0),
-        "quasi-Monte Carlo" => (law.averages(&law.lattice(count, seed)), 0),
+        "exact draws" => (plain(&law.draws(count, seed)), 0),
+        "quasi-Monte Carlo" => (plain(&law.lattice(count, seed)), 0),
         "svgd" => {
-            let (points, gradients) = at_rest(law, count, seed)?;
-            (law.averages(&points), gradients)
+            let (points, gradients) = at_rest(law.target(), count, seed)?;
+            (plain(&points), gradients)
         }
         _ => {
-            let (draws, gradients) = hamiltonian(law, seed)?;
-            let few = if way.ends_with("thinned") {
-                rivals::thinned(law, &draws, count)
-            } else {
-                let every = draws.rows() / count;
-                Matrix::from_fn(count, DIM, |i, j| draws.row(i * every)[j])
+            let (draws, gradients) = hamiltonian(law.target(), seed)?;
+            let few = match way {
+                "HMC Stein-thinned" => {
+                    pick(&draws, &rivals::thinned(&draws, &law.scores(&draws), count))
+                }
+                _ => pick(&draws, &evenly(draws.rows(), count)),
             };
-            let with_control = way.ends_with("variates");
-            let values =
-                if with_control { rivals::controlled(law, &few) } else { law.averages(&few) };
+            let values = match way {
+                "HMC + control variates" => {
+                    rivals::controlled(&few, &law.scores(&few), &law.values(&few))
+                }
+                _ => plain(&few),
+            };
             (values, gradients)
         }
     };
     let truth = law.truth();
-    let square =
-        |k: usize| (0..DIM).map(|j| (estimates[j][k] - truth[k]).powi(2)).sum::<f64>() / DIM as f64;
+    let square = |k: usize| {
+        let errors = (0..DIM).map(|j| (estimates[4 * j + k] - truth[k]).powi(2));
+        errors.sum::<f64>() / DIM as f64
+    };
     Ok(Found { squares: [square(0), square(1), square(2), square(3)], gradients })
 }
 
+/// Every so many of them.
+fn evenly(rows: usize, count: usize) -> Vec<usize> {
+    (0..count).map(|i| i * rows / count).collect()
+}
+
+fn pick(draws: &Matrix<f64>, rows: &[usize]) -> Matrix<f64> {
+    Matrix::from_fn(rows.len(), draws.cols(), |i, j| draws.row(rows[i])[j])
+}
+
 /// `svgd` after a warm-up, as the command has it.
-fn at_rest(law: Law, count: usize, seed: u64) -> Result<(Matrix<f64>, u64)> {
+fn at_rest(target: impl LogDensity<f64>, count: usize, seed: u64) -> Result<(Matrix<f64>, u64)> {
     let bandwidth = Bandwidth::White { factor: 10.0 };
     let kernel = Kernel { bandwidth, affine: 1.0, ..Kernel::default() };
-    let outcome = Sampler::new(law.target(), Langevin::new(), Stein::new(kernel))
-        .start_normal(count, &[0.0; DIM], 1.0)
+    let middle = vec![0.0; target.dim()];
+    let outcome = Sampler::new(target, Langevin::new(), Stein::new(kernel))
+        .start_normal(count, &middle, 1.0)
         .warm_up(Options::default())
         .phase(Adaptive::<f64>::adam(), 70, StepSize::Constant(0.1))
         .phase(Adaptive::<f64>::adam(), 30, StepSize::Linear(0.01, 1e-4))
@@ -134,10 +154,10 @@ fn at_rest(law: Law, count: usize, seed: u64) -> Result<(Matrix<f64>, u64)> {
 }
 
 /// Draws of the ensemble with nothing but Hamiltonian moves.
-fn hamiltonian(law: Law, seed: u64) -> Result<(Matrix<f64>, u64)> {
+fn hamiltonian(target: impl LogDensity<f64>, seed: u64) -> Result<(Matrix<f64>, u64)> {
     let mut samples = Samples::of_ensemble();
     let options = Options { seed, bends: false, jumps: false, ..Options::default() };
-    let outcome = Auto::new(law.target()).options(options).observe(samples.observer()).run()?;
+    let outcome = Auto::new(target).options(options).observe(samples.observer()).run()?;
     let evaluations = outcome.report.map_or(0, |report| report.evaluations);
     Ok((samples.theta(), evaluations))
 }

@@ -8,6 +8,8 @@ use crate::{MatRef, Real};
 const NEGLIGIBLE_SHIFT: f64 = 0.15;
 /// A difference of spreads, as the logarithm of a ratio, that does not matter.
 const NEGLIGIBLE_SPREAD: f64 = 0.11;
+/// The part of what is allowed beyond that within which things are close.
+const CLOSE: f64 = 0.4;
 /// How seldom exact draws differ by more.
 const TAIL: f64 = 0.001;
 
@@ -83,6 +85,14 @@ impl Comparison {
     /// Whether means are the same.
     pub fn means_agree(&self) -> bool {
         self.shift.0 <= self.shift.1
+    }
+
+    /// Whether both are nearer than most exact draws are: this tells more than that nothing is amiss.
+    pub(super) fn is_close(&self) -> bool {
+        let close = |(found, allowed): (f64, f64), negligible: f64| {
+            found <= negligible + CLOSE * (allowed - negligible)
+        };
+        close(self.shift, NEGLIGIBLE_SHIFT) && close(self.spread, NEGLIGIBLE_SPREAD)
     }
 
     /// Whether spreads are the same.

@@ -43,7 +43,7 @@ pub struct Unevenness {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SteinIdentities {
     /// How far the mean of each coordinate is from the target's, in the particles' standard deviations;
-    /// 0 for exact draws.
+    /// 0 for exact draws. Mode after mode, where there are several.
     pub shift: Vec<Estimate>,
     /// The particles' variance relative to the target's, each coordinate; 1 for exact draws.
     pub spread: Vec<Estimate>,
@@ -112,7 +112,17 @@ impl SteinIdentities {
         let spread = (0..dim).map(|j| estimate(count, |i| product(i, j))).collect();
         let total_spread =
             estimate(count, |i| (0..dim).map(|j| product(i, j)).sum::<f64>() / dim as f64);
-        let shift = shifts(&centred, &scores);
+        // Of every mode by itself: what drives particles into modes on both sides would cancel.
+        let mut shift = Vec::new();
+        for mode in 0..modes {
+            let of = |rows: &[Vec<f64>]| -> Vec<Vec<f64>> {
+                (0..count).filter(|&i| mode_of[i] == mode).map(|i| rows[i].clone()).collect()
+            };
+            let centred = of(&centred);
+            if centred.len() > 1 {
+                shift.extend(shifts(&centred, &of(&scores)));
+            }
+        }
         // Heavier tails than a Gaussian's make the spread less certain.
         let excess = (total_spread.standard_error / (2.0 / (n * dim as f64)).sqrt()).max(1.0);
         let unevenness = unevenness(&centred, &scores, total_spread.value, excess);

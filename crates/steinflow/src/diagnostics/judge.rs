@@ -2,10 +2,12 @@
 
 use super::counted::Counted;
 use super::diagnosis::LARGEST_R_HAT;
+use super::mode_weights::weigh;
+use super::modes::View;
 use super::moved::moments_after_moves;
 use super::{
     ChainSummary, Comparison, Diagnosis, Evidence, Subject, Verdict, With, find_wrong_gradient,
-    modes, summarise_chains, summarise_ensemble, weigh_modes,
+    modes, summarise_chains, summarise_ensemble,
 };
 use crate::coordinates::Linear;
 use crate::dynamics::Structure;
@@ -167,7 +169,7 @@ impl<T: Real> Judged<'_, T> {
         if self.search_modes && is_finite && theta.rows() > 1 {
             search = Some(modes::search(&target, &theta, &score, 0)?);
             if self.stop_rule.is_none() {
-                modes = Some(weigh_modes(&target, theta.as_ref())?);
+                modes = Some(weigh(&View::new(&target, &theta, &score), &log_density)?);
             }
         }
         let particles = self.state.rows() as f64;
@@ -191,6 +193,11 @@ impl<T: Real> Judged<'_, T> {
         let (white, pulled) =
             if is_finite { whitened(&theta, &score) } else { (theta.clone(), score) };
         let (white, pulled) = (white.cast::<T>(), pulled.cast::<T>());
+        // Thinned draws are fewer, and remember as much of one another as all of them do.
+        let kept = theta.rows() as f64;
+        let thinned = (kept.recip() + effective.recip()).recip();
+        let effective =
+            if all.is_some() { thinned.max(particles).min(effective) } else { effective };
         let mut subject = Subject {
             theta: white.as_ref(),
             score: pulled.as_ref(),

@@ -29,6 +29,9 @@ const NEIGHBOURS: usize = 5;
 const POINTS: usize = 9;
 /// A valley is this deep below the lower of two tops, in nats.
 const VALLEY: f64 = 1.0;
+/// First steps uphill, of particles, which are to stay in their modes, and of probes.
+const SHORT: f64 = 0.2;
+const LONG: f64 = 1.0;
 /// Ends that are this near, in standard deviations, are one.
 const SAME: f64 = 0.2;
 /// So many modes without particles are looked at, the highest first.
@@ -45,7 +48,7 @@ const FAIR_RATIO: f64 = 1.5;
 const FAIR_EXCESS: f64 = 0.15;
 
 /// A top that particles or probes climb to, and all that no valley separates from it.
-struct Mode {
+pub(super) struct Mode {
     top: Vec<f64>,
     log_density: f64,
     /// Of the particles, how many climb there.
@@ -108,8 +111,8 @@ pub(super) fn search(
         WIDTHS[k % WIDTHS.len()] * z[j]
     });
     let (own_density, _) = view.at(&own)?;
-    let tops = climb(&view, own.clone())?;
-    let ends = climb(&view, probes)?;
+    let tops = climb(&view, own.clone(), SHORT)?;
+    let ends = climb(&view, probes, LONG)?;
 
     let mut known =
         Known { modes: Vec::new(), own: &own, own_density: &own_density, leads_to: Vec::new() };
@@ -131,7 +134,7 @@ pub(super) fn search(
     };
     let mut missed = Vec::new();
     for m in (0..modes.len()).filter(is_heavy) {
-        if !is_on_a_ridge(&view, &modes, m)? {
+        if joined_by_a_bend(&view, &modes, &modes[m])?.is_none() {
             missed.push(m);
         }
     }
@@ -147,18 +150,35 @@ pub(super) fn search(
     })
 }
 
+/// The mode of each of these particles: tops that a way without a valley joins, also one that bends, are one.
+pub(super) fn modes_of(view: &View<'_>, own: &Matrix<f64>) -> Result<Vec<usize>> {
+    let (own_density, _) = view.at(own)?;
+    let tops = climb(view, own.clone(), SHORT)?;
+    let mut known =
+        Known { modes: Vec::new(), own, own_density: &own_density, leads_to: Vec::new() };
+    known.add_tops(view, &tops)?;
+    // Into which of those before it each mode goes.
+    let mut into: Vec<usize> = (0..known.modes.len()).collect();
+    for m in 1..known.modes.len() {
+        if let Some(other) = joined_by_a_bend(view, &known.modes[..m], &known.modes[m])? {
+            into[m] = into[other];
+        }
+    }
+    Ok(known.leads_to.into_iter().map(|m| into[m]).collect())
+}
+
 /// The target in coordinates in which the particles have mean 0 and variance 1.
-struct View<'a> {
+pub(super) struct View<'a> {
     target: &'a Counted<'a>,
     linear: Linear,
     middle: Vec<f64>,
     spread: Vec<f64>,
     /// The particles.
-    own: Matrix<f64>,
+    pub(super) own: Matrix<f64>,
 }
 
 impl<'a> View<'a> {
-    fn new(target: &'a Counted<'a>, theta: &Matrix<f64>, score: &Matrix<f64>) -> Self {
+    pub(super) fn new(target: &'a Counted<'a>, theta: &Matrix<f64>, score: &Matrix<f64>) -> Self {
         let linear = Linear::fit(theta.as_ref(), score.as_ref());
         let mut white = Matrix::zeros(theta.rows(), theta.cols());
         linear.from_position(theta.as_slice(), white.as_mut_slice());
@@ -276,15 +296,14 @@ impl Known<'_> {
     }
 }
 
-/// Whether a way that bends leads to the nearest other mode with particles: ends of a curved ridge are no modes.
-fn is_on_a_ridge(view: &View<'_>, modes: &[Mode], m: usize) -> Result<bool> {
-    let others = modes.iter().enumerate().filter(|&(k, mode)| k != m && mode.share > 0.0);
-    let to = |mode: &Mode| distance(&mode.top, &modes[m].top);
-    let Some((_, other)) = others.min_by(|(_, a), (_, b)| to(a).total_cmp(&to(b))) else {
-        return Ok(false);
-    };
-    let level = other.log_density.min(modes[m].log_density) - VALLEY;
-    path::stays_above(view, &other.top, &modes[m].top, level)
+/// The nearest of these modes with particles, if a way that bends leads there: ends of a curved ridge are no
+/// modes.
+fn joined_by_a_bend(view: &View<'_>, others: &[Mode], mode: &Mode) -> Result<Option<usize>> {
+    let to = |m: &usize| distance(&others[*m].top, &mode.top);
+    let visited = (0..others.len()).filter(|&m| others[m].share > 0.0 && to(&m) > 0.0);
+    let Some(next) = visited.min_by(|a, b| to(a).total_cmp(&to(b))) else { return Ok(None) };
+    let level = others[next].log_density.min(mode.log_density) - VALLEY;
+    Ok(path::stays_above(view, &others[next].top, &mode.top, level)?.then_some(next))
 }
 
 /// The nearest few of so many, nearest first.
@@ -295,6 +314,6 @@ fn nearest(count: usize, distance: impl Fn(usize) -> f64) -> Vec<usize> {
     order
 }
 
-fn distance(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
 }

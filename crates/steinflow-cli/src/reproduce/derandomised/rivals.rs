@@ -16,9 +16,6 @@ pub enum Law {
     LogGamma,
 }
 
-/// E x, E x², E eˣ, P(x > t) of every coordinate.
-pub type Averages = [[f64; 4]; DIM];
-
 impl Law {
     pub fn name(self) -> &'static str {
         match self {
@@ -49,7 +46,7 @@ impl Law {
         }
     }
 
-    /// The exact answers.
+    /// E x, E x², E eˣ, P(x > t).
     pub fn truth(self) -> [f64; 4] {
         match self {
             Self::Normal => [0.0, 1.0, 0.5_f64.exp(), 0.158_655_253_931_457],
@@ -65,15 +62,13 @@ impl Law {
         [x, x * x, x.exp(), f64::from(u8::from(x > self.threshold()))]
     }
 
-    /// Averages over rows.
-    pub fn averages(self, points: &Matrix<f64>) -> Averages {
-        let mut sums = [[0.0; 4]; DIM];
-        for i in 0..points.rows() {
-            for (sums, &x) in sums.iter_mut().zip(points.row(i)) {
-                sums.iter_mut().zip(self.of(x)).for_each(|(sum, value)| *sum += value);
-            }
-        }
-        sums.map(|sums| sums.map(|sum| sum / points.rows() as f64))
+    /// What is averaged at every point: x, x², eˣ and x > t of every coordinate.
+    pub fn values(self, points: &Matrix<f64>) -> Matrix<f64> {
+        Matrix::from_fn(points.rows(), 4 * DIM, |i, k| self.of(points.row(i)[k / 4])[k % 4])
+    }
+
+    pub fn scores(self, points: &Matrix<f64>) -> Matrix<f64> {
+        Matrix::from_fn(points.rows(), DIM, |i, j| self.score(points.row(i)[j]))
     }
 
     /// Independent draws.
@@ -140,15 +135,14 @@ fn radical(mut i: u64, base: u64) -> f64 {
     value
 }
 
-/// Draws that greedily lower the kernel Stein discrepancy (Riabiz et al. 2022), with the inverse
-/// multiquadric of width √d.
-pub fn thinned(law: Law, draws: &Matrix<f64>, count: usize) -> Matrix<f64> {
-    let width = DIM as f64;
-    let scores = Matrix::from_fn(draws.rows(), DIM, |i, j| law.score(draws.row(i)[j]));
+/// Which of the draws greedily lower the kernel Stein discrepancy (Riabiz et al. 2022), with the inverse
+/// multiquadric of width √d. Coordinates should have variances of about 1.
+pub fn thinned(draws: &Matrix<f64>, scores: &Matrix<f64>, count: usize) -> Vec<usize> {
+    let (dim, width) = (draws.cols(), draws.cols() as f64);
     let stein = |a: usize, b: usize| {
         let (x, y, s, t) = (draws.row(a), draws.row(b), scores.row(a), scores.row(b));
         let (mut square, mut product, mut along) = (0.0, 0.0, 0.0);
-        for j in 0..DIM {
+        for j in 0..dim {
             let difference = x[j] - y[j];
             square += difference * difference;
             product += s[j] * t[j];
@@ -167,19 +161,20 @@ pub fn thinned(law: Law, draws: &Matrix<f64>, count: usize) -> Matrix<f64> {
             *cost += stein(i, best);
         }
     }
-    Matrix::from_fn(count, DIM, |i, j| draws.row(chosen[i])[j])
+    chosen
 }
 
-/// Averages with control variates: what is left of f once its regression on Δp + s·∇p is taken out, for all
-/// polynomials p of degree 2 (Mira, Solgi and Imparato 2013).
-pub fn controlled(law: Law, draws: &Matrix<f64>) -> Averages {
+/// Averages of the columns of `values` with control variates: what is left of each once its regression on
+/// Δp + s·∇p is taken out, for all polynomials p of degree 2 (Mira, Solgi and Imparato 2013).
+pub fn controlled(draws: &Matrix<f64>, scores: &Matrix<f64>, values: &Matrix<f64>) -> Vec<f64> {
+    let dim = draws.cols();
     let features = |i: usize| {
-        let x = draws.row(i);
+        let (x, s) = (draws.row(i), scores.row(i));
         let mut row = vec![1.0];
-        row.extend(x.iter().map(|&x| law.score(x)));
-        for j in 0..DIM {
-            for k in j..DIM {
-                let both = law.score(x[j]) * x[k] + law.score(x[k]) * x[j];
+        row.extend(s);
+        for j in 0..dim {
+            for k in j..dim {
+                let both = s[j] * x[k] + s[k] * x[j];
                 row.push(if j == k { both + 2.0 } else { both });
             }
         }
@@ -188,11 +183,10 @@ pub fn controlled(law: Law, draws: &Matrix<f64>) -> Averages {
     let rows: Vec<Vec<f64>> = (0..draws.rows()).map(features).collect();
     let width = rows[0].len();
     // Normal equations with the right-hand sides of all functions beside them.
-    let mut system = vec![vec![0.0; width + 4 * DIM]; width];
+    let mut system = vec![vec![0.0; width + values.cols()]; width];
     for (i, row) in rows.iter().enumerate() {
-        let values: Vec<f64> = draws.row(i).iter().flat_map(|&x| law.of(x)).collect();
         for (out, &own) in system.iter_mut().zip(row) {
-            let all = row.iter().chain(&values);
+            let all = row.iter().chain(values.row(i));
             out.iter_mut().zip(all).for_each(|(out, other)| *out += own * other);
         }
     }
@@ -200,11 +194,13 @@ pub fn controlled(law: Law, draws: &Matrix<f64>) -> Averages {
         row[k] += 1e-9 * draws.rows() as f64;
     }
     eliminate(&mut system, width);
-    let mut averages = [[0.0; 4]; DIM];
-    for (place, average) in averages.as_flattened_mut().iter_mut().enumerate() {
-        *average = system[0][width + place] / system[0][0];
-    }
-    averages
+    system[0][width..].iter().map(|value| value / system[0][0]).collect()
+}
+
+/// Averages of the columns.
+pub fn averages(values: &Matrix<f64>) -> Vec<f64> {
+    let mean = |j: usize| (0..values.rows()).map(|i| values.row(i)[j]).sum::<f64>();
+    (0..values.cols()).map(|j| mean(j) / values.rows() as f64).collect()
 }
 
 /// Makes the first `width` columns diagonal; they are symmetric and positive.

@@ -9,10 +9,11 @@ const CLIMBS: usize = 60;
 /// A point whose steps or whose gradient are this short, in standard deviations, has arrived.
 const ARRIVED: f64 = 0.003;
 
-/// Steps of a length that grows while it succeeds; points that have arrived are not evaluated any more.
-pub(super) fn climb(view: &View<'_>, mut points: Matrix<f64>) -> Result<Ends> {
+/// Steps of a length that is `first` at first, in standard deviations, and grows while it succeeds; points that
+/// have arrived are not evaluated any more.
+pub(super) fn climb(view: &View<'_>, mut points: Matrix<f64>, first: f64) -> Result<Ends> {
     let (mut log_density, mut score) = view.at(&points)?;
-    let mut lengths = vec![1.0; points.rows()];
+    let mut lengths = vec![first; points.rows()];
     for _ in 0..CLIMBS {
         let norm = |k: usize| score.row(k).iter().map(|s| s * s).sum::<f64>().sqrt();
         let moving: Vec<(usize, f64)> = (0..points.rows())
