@@ -91,6 +91,14 @@ pub fn run(arguments: &VerdictArguments) -> Result<()> {
     }
     let is_part = !arguments.targets.is_empty() || !arguments.ways.is_empty();
     if is_part {
+        let targets: Vec<String> = plan.target.iter().map(Target::label).collect();
+        known(
+            "target",
+            &arguments.targets,
+            &targets.iter().map(String::as_str).collect::<Vec<_>>(),
+        )?;
+        let ways: Vec<&str> = plan.run.iter().map(Row::label).collect();
+        known("way", &arguments.ways, &ways)?;
         let has =
             |asked: &[String], name: &str| asked.is_empty() || asked.iter().any(|own| own == name);
         plan.target.retain(|target| has(&arguments.targets, &target.label()));
@@ -161,6 +169,14 @@ pub fn run(arguments: &VerdictArguments) -> Result<()> {
     }
     writeln!(std::io::stdout(), "{table}\n{}", path.display())?;
     Ok(())
+}
+
+/// Refuses names that are not in the plan.
+fn known(kind: &'static str, asked: &[String], known: &[&str]) -> Result<()> {
+    match asked.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(LibraryError::unknown(kind, name, known.iter().copied()).into()),
+        None => Ok(()),
+    }
 }
 
 /// What chance may do to one run it does not do to the mean of ten: where that is off, none of them is

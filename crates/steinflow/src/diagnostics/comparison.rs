@@ -10,6 +10,8 @@ const NEGLIGIBLE_SHIFT: f64 = 0.15;
 const NEGLIGIBLE_SPREAD: f64 = 0.11;
 /// The part of what is allowed beyond that within which things are close.
 const CLOSE: f64 = 0.4;
+/// Draws that say more are so many times as many.
+const MORE: f64 = 2.0;
 /// How seldom exact draws differ by more.
 const TAIL: f64 = 0.001;
 
@@ -34,6 +36,9 @@ pub struct Comparison {
     pub shift: (f64, f64),
     /// The difference of a standard deviation, as the logarithm of a ratio, and what is allowed.
     pub spread: (f64, f64),
+    /// Whether what it is compared with has more to say than as many draws: particles that moves hardly carry
+    /// along agree with themselves.
+    says_more: bool,
 }
 
 impl Comparison {
@@ -54,7 +59,12 @@ impl Comparison {
             if with == With::ExactMoments { f64::INFINITY } else { 0.5 * known.draws as f64 };
         let unit = effective.recip() + draws.recip();
         let z = bound_of_largest(2 * dim, TAIL);
-        let mut worst = Self { with, shift: (0.0, f64::INFINITY), spread: (0.0, f64::INFINITY) };
+        let mut worst = Self {
+            with,
+            shift: (0.0, f64::INFINITY),
+            spread: (0.0, f64::INFINITY),
+            says_more: draws > MORE * effective.min(count),
+        };
         for j in 0..dim {
             let central = |power: i32, about: f64| {
                 let powers =
@@ -87,12 +97,14 @@ impl Comparison {
         self.shift.0 <= self.shift.1
     }
 
-    /// Whether both are nearer than most exact draws are: this tells more than that nothing is amiss.
+    /// Whether both are nearer than those of most exact draws, to something that could have said otherwise.
     pub(super) fn is_close(&self) -> bool {
         let close = |(found, allowed): (f64, f64), negligible: f64| {
             found <= negligible + CLOSE * (allowed - negligible)
         };
-        close(self.shift, NEGLIGIBLE_SHIFT) && close(self.spread, NEGLIGIBLE_SPREAD)
+        self.says_more
+            && close(self.shift, NEGLIGIBLE_SHIFT)
+            && close(self.spread, NEGLIGIBLE_SPREAD)
     }
 
     /// Whether spreads are the same.

@@ -28,6 +28,8 @@ const OFF_EXCESS: f64 = 1.4;
 /// … and their standard errors are above these.
 const VAGUE_SHIFT: f64 = 0.25;
 const VAGUE_SPREAD: f64 = 0.2;
+/// A bound of spreads, as the logarithm of a ratio, that says nothing.
+const VAGUE_BOUND: f64 = 0.4;
 /// Probability further out than all of many particles that does not matter, …
 const LARGEST_MASS_BEYOND: f64 = 0.05;
 /// … unless it would add this part to the variance.
@@ -260,6 +262,9 @@ impl<T: Real> Subject<'_, T> {
         };
         found.note(Fault::ShiftedFromKnown, !comparison.means_agree());
         found.note(Fault::UnlikeKnown, !comparison.spreads_agree());
+        // A warm-up that ended early knows too little to agree with.
+        let is_vague = comparison.with == With::WarmUp && comparison.spread.1 > VAGUE_BOUND;
+        found.note(Fault::Vague, is_vague);
         found.evidence.push(Evidence {
             name: of_means,
             value: comparison.shift.0,
