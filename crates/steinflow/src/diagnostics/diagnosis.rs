@@ -165,6 +165,8 @@ enum Fault {
     WrongMomenta,
     /// Nothing is known to be wrong, but nothing could be.
     Vague,
+    /// The same, and so much that nothing else can make up for it.
+    Blind,
 }
 
 /// What the tests said.
@@ -221,7 +223,7 @@ impl<T: Real> Subject<'_, T> {
         self.look_at_the_shape(&mut found)?;
         self.look_at_modes(&mut found);
         self.look_at_the_rank(&mut found);
-        if self.comparison.is_some_and(|known| known.means_agree() && known.spreads_agree()) {
+        if self.is_close_to_what_is_known(&found) {
             // What the score could not tell, the comparison has.
             found.faults.retain(|fault| !matches!(fault, Fault::Vague | Fault::Falling));
         }

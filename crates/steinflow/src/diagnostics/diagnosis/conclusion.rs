@@ -114,10 +114,7 @@ impl<T: Real> Subject<'_, T> {
                 "so few particles of this target cannot tell whether the spread is right",
             ),
         ];
-        // What the score is too vague for, moves may have told.
-        let is_close = self.comparison.is_some_and(|known| known.is_close());
-        let counts = |fault| found.has(fault) && !(fault == Fault::Vague && is_close);
-        if let Some((_, why)) = means_only.into_iter().find(|(fault, _)| counts(*fault)) {
+        if let Some((_, why)) = means_only.into_iter().find(|(fault, _)| found.has(*fault)) {
             return (Verdict::MeansOnly, why.to_owned());
         }
         let why = match (self.stop_rule, self.search) {

@@ -27,6 +27,8 @@ const LARGEST_EXCESS: f64 = 2.0;
 const OFF_EXCESS: f64 = 1.4;
 /// … and their standard errors are above these.
 const VAGUE_SHIFT: f64 = 0.25;
+/// A mean that may be this far off, in standard deviations, is not known at all.
+const BLIND_SHIFT: f64 = 0.8;
 const VAGUE_SPREAD: f64 = 0.2;
 /// A bound of spreads, as the logarithm of a ratio, that says nothing.
 const VAGUE_BOUND: f64 = 0.4;
@@ -153,6 +155,11 @@ impl<T: Real> Subject<'_, T> {
         let worst = worst(&identities.shift, |shift| shift.value.abs() / bound_of(shift));
         let bound = bound_of(&worst).max(NEGLIGIBLE_SHIFT);
         found.note(Fault::Shifted, !(worst.value.abs() <= bound));
+        // By more than as many draws of a Gaussian would be.
+        let is_blind = bound > BLIND_SHIFT && worst.standard_error > OFF_EXCESS * floor;
+        for fault in [Fault::Vague, Fault::Blind] {
+            found.note(fault, is_blind);
+        }
         found.note(
             Fault::Vague,
             self.inflation() * worst.standard_error > VAGUE_SHIFT.max(LARGEST_EXCESS * floor),
@@ -283,13 +290,17 @@ impl<T: Real> Subject<'_, T> {
         });
     }
 
+    /// Whether a comparison makes up for what the score cannot tell.
+    pub(super) fn is_close_to_what_is_known(&self, found: &Findings) -> bool {
+        !found.has(Fault::Blind) && self.comparison.is_some_and(|known| known.is_close())
+    }
+
     pub(super) fn look_at_chains(&self, found: &mut Findings) {
         let Some(chains) = self.chains else { return };
         let bound = if self.is_interacting { STEADY_R_HAT } else { FORGETFUL_R_HAT };
         // Many chains that agree with what is known do not need to have met.
         let are_many = self.state.rows() >= MANY_CHAINS && chains.r_hat <= MANY_R_HAT;
-        let agrees =
-            self.comparison.is_some_and(|known| known.means_agree() && known.spreads_agree());
+        let agrees = self.is_close_to_what_is_known(found);
         let has_forgotten = chains.r_hat <= bound || (are_many && agrees && !self.is_interacting);
         found.note(Fault::Remembering, !has_forgotten);
         found.evidence.push(Evidence {
