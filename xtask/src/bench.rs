@@ -20,7 +20,7 @@ pub fn stages(options: &[&str]) -> Vec<Stage> {
 }
 
 /// Today, as the folder of a run is called.
-fn date() -> String {
+pub fn date() -> String {
     let asked = Command::new("date").arg("+%Y-%m-%d").output();
     let text = asked.ok().and_then(|output| String::from_utf8(output.stdout).ok());
     text.map_or_else(|| "undated".to_owned(), |text| text.trim().to_owned())

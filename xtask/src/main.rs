@@ -4,6 +4,7 @@ mod bench;
 mod checks;
 mod deny;
 mod fuzz;
+mod gpu;
 mod instructions;
 mod python;
 mod stage;
@@ -25,6 +26,8 @@ Usage: cargo xtask <task>
          kill, interrupt, damage and starve runs, go on with them, compare the bits; a table
   bench [OPTIONS] [WORK…]
          time Steinflow against its peers, turn about in one run; writes benches/runs/<date>
+  gpu    test the engine for GPUs on the one that is here, and time it with JAX beside it; writes
+         benches/runs/<date>-<GPU>
   instructions [--write]
          count the instructions of two kernels with callgrind, against the committed numbers
   fuzz [INPUTS]
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["torture", ref options @ ..] => stage::run_all(&torture::stages(options)),
         ["bench", ref options @ ..] => stage::run_all(&bench::stages(options)),
+        ["gpu"] => stage::run_all(&gpu::stages()),
         ["instructions"] => instructions::run(false),
         ["instructions", "--write"] => instructions::run(true),
         ["fuzz"] => stage::run_all(&fuzz::stages("1000000")),

@@ -8,11 +8,16 @@ const VARIABLE: &str = "STEINFLOW_EXCUSED";
 
 /// Names, the checks that need them, and why they are excused. A test that would be skipped passes if
 /// its reason has one of the names in it.
-const EXCUSED: [(&str, &str, &str); 5] = [
+const EXCUSED: [(&str, &str, &str); 6] = [
     ("chromium", "pages are drawn", "no registry of Rust or Python has a browser"),
     ("torch", "PyTorch targets", "its wheel for Linux brings gigabytes for GPUs"),
     ("Stan toolchain", "Stan programs", "its sources are on GitHub alone"),
     ("mount", "full and read-only disks", "it takes a right that containers often do not have"),
+    (
+        "GPU",
+        "the engine for GPUs against the processor",
+        "`cargo xtask gpu` runs it where there is one",
+    ),
     ("STEINFLOW_DATA", "data sets as published", "their files stay with their publishers"),
 ];
 

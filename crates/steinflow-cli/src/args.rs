@@ -72,6 +72,8 @@ pub enum Command {
     Reproduce(ReproduceArguments),
     /// List, describe and fetch the regression data sets that have a name.
     Data(DataArguments),
+    /// List where particles can be kept: the processor, and GPUs with their memory.
+    Devices(ListArguments),
     /// List the samplers: name, formula, settings, reference.
     Methods(ListArguments),
     /// List the models: name, density, reference.

@@ -83,18 +83,23 @@ impl<'a> Writer<'a> {
         Self { folder, every, config, inputs, last, moves, stop, good, cost, is_failing }
     }
 
+    /// Whether one is due after this step of a method.
+    fn is_due_after(&self, step: u64) -> bool {
+        match self.every {
+            Every::Never => false,
+            Every::Steps(steps) => step > 0 && step.is_multiple_of(steps),
+            // At most a twentieth of the run's time.
+            Every::Time(time) => step > 0 && self.last.elapsed() >= time.max(self.cost * 20),
+        }
+    }
+
     fn is_due<T>(&mut self, at: &Snapshot<'_, T>) -> bool {
         let is_warm_up = at.step == 0 && at.ensemble.is_some();
         self.moves += u64::from(is_warm_up);
         // Before the first of either there is nothing to go on from.
         let taken = if is_warm_up { self.moves } else { at.step };
-        match self.every {
-            Every::Never => false,
-            _ if is_warm_up && self.stop.load(Ordering::Relaxed) => true,
-            Every::Steps(steps) => taken > 0 && taken.is_multiple_of(steps),
-            // At most a twentieth of the run's time.
-            Every::Time(time) => taken > 0 && self.last.elapsed() >= time.max(self.cost * 20),
-        }
+        let is_stopping = is_warm_up && self.stop.load(Ordering::Relaxed);
+        (is_stopping && self.every != Every::Never) || self.is_due_after(taken)
     }
 
     /// Writes one. A disk that is full now may not be at the end, and until then the run is worth
@@ -175,6 +180,14 @@ pub struct Recorder<'a, 'b, T> {
 }
 
 impl<T: Real> Observer<T> for Recorder<'_, '_, T> {
+    fn is_due(&mut self, step: u64, total_steps: u64) -> bool {
+        let Record { trace, samples, frames } = &self.record;
+        trace.is_due(step, total_steps)
+            || samples.as_ref().is_some_and(|samples| samples.is_due(step))
+            || (frames.is_some() && Frames::are_due(step))
+            || self.writer.is_due_after(step)
+    }
+
     fn observe(&mut self, at: &Snapshot<'_, T>) -> steinflow::Result<ControlFlow<()>> {
         let mut flow = self.record.trace.observer().observe(at)?;
         if let Some(samples) = &mut self.record.samples
@@ -188,7 +201,7 @@ impl<T: Real> Observer<T> for Recorder<'_, '_, T> {
             flow = ControlFlow::Break(());
         }
         if self.writer.is_due(at) {
-            self.writer.write(self.record, at.checkpoint());
+            self.writer.write(self.record, at.checkpoint()?);
         }
         Ok(flow)
     }

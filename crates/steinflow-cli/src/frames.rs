@@ -95,6 +95,11 @@ impl Frames {
         self.steps.retain(|step| step.is_multiple_of(spacing));
     }
 
+    /// Whether a frame is due after this step.
+    pub fn are_due(step: u64) -> bool {
+        step.is_multiple_of(spacing(step))
+    }
+
     fn copy<'a, T: Real>(&self, values: &mut Vec<f32>, row: impl Fn(usize) -> &'a [T]) {
         for &i in &self.particles {
             values.extend(row(i)[..self.dim].iter().map(|x| x.as_f64() as f32));
@@ -108,9 +113,8 @@ impl<T: Real> Observer<T> for &mut Frames {
         if self.steps.last() == Some(&at.step) {
             return Ok(ControlFlow::Continue(()));
         }
-        let spacing = spacing(at.step);
-        if at.step.is_multiple_of(spacing) {
-            self.thin(spacing);
+        if Frames::are_due(at.step) {
+            self.thin(spacing(at.step));
             self.steps.push(at.step);
             let mut values = std::mem::take(&mut self.values);
             self.copy(&mut values, |i| at.state.row(i));

@@ -95,6 +95,11 @@ impl Job<'_> {
         };
         if !self.output.quiet {
             announce_solve(config);
+            if config.device.is_some() && model.device_source().is_none() {
+                tell!(
+                    "this target is evaluated by the processor: particles travel at every gradient"
+                );
+            }
         }
         // Before there is a folder to see, so that whoever sees it can send a signal.
         let partial = Arc::new(OnceLock::new());

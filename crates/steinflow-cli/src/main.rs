@@ -8,6 +8,7 @@ mod catalogues;
 mod changes;
 mod checkpoints;
 mod data;
+mod devices;
 mod diagnose;
 mod error;
 mod files;
@@ -68,6 +69,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Verify(arguments) => verify::command(&arguments),
         Command::Reproduce(arguments) => reproduce::command(&arguments),
         Command::Data(arguments) => data::command(&arguments),
+        Command::Devices(arguments) => devices::command(arguments.json),
         Command::Methods(arguments) => catalogues::methods(arguments.json),
         Command::Models(arguments) => catalogues::models(arguments.json),
     }

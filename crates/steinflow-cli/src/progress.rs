@@ -1,13 +1,18 @@
 //! Progress bars on the terminal, one of them an observer; invisible when nobody watches.
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use steinflow::run::{EnsembleView, Observer, Snapshot};
 use steinflow::{Real, Result};
 
+/// Between two looks at particles that are far away.
+const PAUSE: Duration = Duration::from_millis(200);
+
 pub struct Progress {
     bar: ProgressBar,
+    last: Instant,
 }
 
 /// A bar that counts to a length it is yet to be given.
@@ -23,11 +28,20 @@ pub fn bar(what: &str, quiet: bool) -> ProgressBar {
 
 impl Progress {
     pub fn new(what: &str) -> Self {
-        Self { bar: bar(what, false) }
+        Self { bar: bar(what, false), last: Instant::now() }
     }
 }
 
 impl<T: Real> Observer<T> for Progress {
+    /// A bar that is drawn now and then needs no particles in between.
+    fn is_due(&mut self, step: u64, total_steps: u64) -> bool {
+        let is_due = step == total_steps || self.last.elapsed() >= PAUSE;
+        if is_due {
+            self.last = Instant::now();
+        }
+        is_due
+    }
+
     fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
         if let Some(ensemble) = &at.ensemble {
             self.bar.set_length(100);

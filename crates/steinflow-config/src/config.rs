@@ -31,6 +31,10 @@ pub struct Config {
     pub seed: u64,
     /// Whether particles are f32.
     pub is_f32: bool,
+    /// Whether kernel sums on a GPU are less accurate and faster.
+    pub is_fast: bool,
+    /// The number of the GPU that particles are kept on, if they are.
+    pub device: Option<usize>,
     /// Where particles begin; none where the model draws starts of its own, or they are given.
     pub start: Option<Start>,
     /// Rows of a minibatch.

@@ -14,6 +14,7 @@ use steinflow_models::data::is_name;
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
 use steinflow_models::{Model, ModelSpec, NETWORK, Start, posteriors, regression};
 
+use crate::device;
 use crate::presets::{self, ADJUSTED, AUTO, DEFAULT_MODEL};
 use crate::{Config, Error, Phase, Result, Settings, Way};
 
@@ -119,6 +120,7 @@ impl Config {
     /// As [`Config::resolve`], for a target that is built already and named in the settings.
     pub fn resolve_on(mut settings: Settings, facts: &Facts<'_>) -> Result<Self> {
         let model = settings.spec.name().to_owned();
+        let asked_device = settings.device.take();
         let rows = facts.target.data_rows();
         if facts.own_dynamics.is_some() {
             settings.method.get_or_insert_with(|| FieldKind::Stein.name().to_owned());
@@ -140,10 +142,23 @@ impl Config {
         let on_network = model == NETWORK;
         let precision = fill(&mut settings.precision, if on_network { "f32" } else { "f64" });
         let is_f32 = match precision.as_str() {
-            "f32" => true,
+            "f32" | "tf32" => true,
             "f64" => false,
-            other => return Err(LibraryError::unknown("precision", other, ["f32", "f64"]).into()),
+            other => {
+                return Err(
+                    LibraryError::unknown("precision", other, ["f32", "f64", "tf32"]).into()
+                );
+            }
         };
+        let work = device::work(total, moving.particles, facts.target.dim());
+        let has_own_dynamics = facts.own_dynamics.is_some();
+        let asked = asked_device.as_deref();
+        let device = device::resolve(asked, &mut settings, &moving.way, has_own_dynamics, work)?;
+        let is_fast = precision == "tf32";
+        if is_fast && device.is_none() {
+            let remedy = "products are that short only on a GPU; take f32, or device cuda";
+            return Err(LibraryError::setting("precision", precision, remedy).into());
+        }
         Ok(Self {
             model,
             method: name,
@@ -151,6 +166,8 @@ impl Config {
             particles: moving.particles,
             seed: *settings.seed.get_or_insert(0),
             is_f32,
+            is_fast,
+            device,
             start: moving.start,
             batch_size: settings.batch_size,
             policy: moving.policy,

@@ -11,7 +11,7 @@ use steinflow::run::{Auto, Checkpoint, Observer, Outcome};
 use steinflow::{LogDensity, Matrix, Real, Sampler};
 use steinflow_models::{Describe, Model};
 
-use crate::{Config, Result, Way};
+use crate::{Config, Result, Way, device};
 
 /// Where particles begin.
 pub enum Start<T> {
@@ -24,6 +24,7 @@ pub enum Start<T> {
 }
 
 /// A run that is ready to start, whichever way its particles move.
+#[expect(clippy::large_enum_variant, reason = "a process has a handful of them")]
 pub enum Run<'a, T: Real> {
     /// The ensemble that needs no settings.
     Auto(Auto<'a, T>),
@@ -173,6 +174,10 @@ impl Config {
         }
         if self.settings.accept == Some(true) {
             sampler = sampler.joint_accept();
+        }
+        if let Some(ordinal) = self.device {
+            let engine = device::engine(ordinal, &self.way)?;
+            sampler = sampler.on(if self.is_fast { engine.fast() } else { engine });
         }
         Ok(Run::Flow(sampler))
     }

@@ -97,8 +97,12 @@ steinflow::settings! {
             batch_size: usize as "ROWS",
             /// Seed of every random number [default: 0].
             seed: u64 as "SEED",
-            /// f64 or f32 [default: f64; f32 for bnn].
+            /// f64 or f32, or tf32 for f32 with faster and less accurate kernel sums on a GPU [default: f64;
+            /// f32 for bnn].
             precision: String as "TYPE",
+            /// Where particles are kept: cpu, cuda, cuda:1 for the second GPU of `steinflow devices`, or auto for
+            /// a GPU if there is one and it is faster; what does not run there is refused [default: cpu].
+            device: String as "NAME",
             /// Mean of the starting particles: one number, or one per coordinate separated by commas
             /// [default: the model's; auto finds its own start].
             start_mean: Vec<f64> as "MEAN",

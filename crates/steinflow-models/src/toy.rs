@@ -21,7 +21,7 @@ pub use tri_crescent::TriCrescent;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use steinflow::random::{Purpose, stream};
-use steinflow::target::PerParticle;
+use steinflow::target::{DeviceSource, PerParticle};
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use crate::checks::require_shapes;
@@ -33,6 +33,17 @@ trait OneParticle: Send + Sync {
 
     /// Writes ∇log π(θ) to `score` and returns log π(θ).
     fn log_density_and_score<T: Real>(&self, theta: &[T], score: &mut [T]) -> T;
+
+    /// The same as the body of a C++ function of `theta` and `score`: see [`DeviceSource::PerParticle`].
+    fn device_code(&self) -> String;
+}
+
+/// A body of C++ with the numbers that it reads as `data`.
+fn device_source(body: &str, data: Vec<f64>) -> DeviceSource {
+    let code = format!(
+        "real log_density(const real *theta, real *score, const real *data) {{\n{body}\n}}"
+    );
+    DeviceSource::PerParticle { code, data }
 }
 
 /// Checks the shapes, then evaluates particles in parallel.
@@ -66,6 +77,10 @@ macro_rules! log_density_of_one_particle {
                 score: MatMut<'_, T>,
             ) -> steinflow::Result<()> {
                 evaluate_each(self, theta, log_density, score)
+            }
+
+            fn device_source(&self) -> Option<DeviceSource> {
+                Some(device_source(&self.device_code(), Vec::new()))
             }
         }
     )*};

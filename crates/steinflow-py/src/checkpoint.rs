@@ -142,19 +142,30 @@ impl<T: Number> Recorder<T> {
             .map_err(|error| not_readable(&error))
     }
 
-    /// Sees a step.
-    pub fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
+    /// Whether the file is due.
+    fn is_save_due(&self) -> bool {
+        self.save.as_ref().is_some_and(|save| {
+            let pause = Duration::try_from_secs_f64(save.seconds).unwrap_or_default();
+            self.last.elapsed() >= pause
+        })
+    }
+}
+
+impl<T: Number> Observer<T> for &mut Recorder<T> {
+    fn is_due(&mut self, step: u64, total_steps: u64) -> bool {
+        self.trace.is_due(step, total_steps)
+            || self.samples.as_ref().is_some_and(|samples| samples.is_due(step))
+            || (step > 0 && self.is_save_due())
+    }
+
+    fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
         let _ = self.trace.observer().observe(at)?;
         if let Some(samples) = &mut self.samples {
             let _ = samples.observer().observe(at)?;
         }
-        let due = self.save.as_ref().is_some_and(|save| {
-            let pause = Duration::try_from_secs_f64(save.seconds).unwrap_or_default();
-            // Also in a warm-up, which has no steps.
-            (at.step > 0 || at.ensemble.is_some()) && self.last.elapsed() >= pause
-        });
-        if due {
-            self.save(at.checkpoint()).map_err(from_python)?;
+        // Also in a warm-up, which has no steps.
+        if (at.step > 0 || at.ensemble.is_some()) && self.is_save_due() {
+            self.save(at.checkpoint()?).map_err(from_python)?;
             self.last = Instant::now();
         }
         Ok(ControlFlow::Continue(()))

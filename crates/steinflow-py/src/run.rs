@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use steinflow::Outcome;
 use steinflow::ensemble::Report;
 use steinflow::method::Region;
-use steinflow::run::{Samples, Snapshot, Trace, WarmMoments};
+use steinflow::run::{Samples, Trace, WarmMoments};
 use steinflow_config::Start;
 use steinflow_io::{Collected, SavedRun};
 
@@ -105,10 +105,7 @@ impl<'py> Request<'py, '_> {
         let earlier = in_precision::<T>(self.checkpoint)?;
         let mut recorder = Recorder::new(config, earlier, self.save).map_err(refused)?;
         let sampler = compute(py, || config.sampler_on(target, start, dynamics, region));
-        let mut sampler = sampler
-            .map_err(refused)?
-            .observe(|at: &Snapshot<'_, T>| recorder.observe(at))
-            .observe(self.watch);
+        let mut sampler = sampler.map_err(refused)?.observe(&mut recorder).observe(self.watch);
         if let Some(earlier) = earlier {
             sampler = sampler.resume_from(earlier.checkpoint.clone());
         }

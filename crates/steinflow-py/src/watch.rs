@@ -31,6 +31,10 @@ pub struct Watch {
 }
 
 impl<T: Number> Observer<T> for Watch {
+    fn is_due(&mut self, step: u64, total_steps: u64) -> bool {
+        self.callback.is_some() || step == total_steps || self.last.elapsed() >= TICK
+    }
+
     fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
         self.step.store(at.step, Ordering::Relaxed);
         let tick = self.last.elapsed() >= TICK || at.step == at.total_steps;

@@ -13,7 +13,7 @@ pub use sharpness::{places_around, sharpness};
 pub use splitting::{ImplicitDrift, MidpointDrift, MidpointSplitting, SymmetricSplitting};
 
 use crate::dynamics::Structure;
-use crate::system::System;
+use crate::flow::Flow;
 use crate::{Error, Real, Result};
 
 /// A way to take a step.
@@ -25,9 +25,9 @@ pub trait Integrator<T: Real = f64>: Send {
     }
 
     /// Moves the particles for a time `dt`.
-    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()>;
+    fn step(&mut self, flow: &mut dyn Flow<T>, dt: f64) -> Result<()>;
 
-    /// Whether its steps keep [`System::log_volume`].
+    /// Whether its steps keep [`Flow::log_volume`].
     fn tracks_volume(&self) -> bool {
         false
     }
@@ -79,8 +79,8 @@ impl<T: Real> Integrator<T> for Box<dyn Integrator<T>> {
         (**self).validate(structure, random)
     }
 
-    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
-        (**self).step(system, dt)
+    fn step(&mut self, flow: &mut dyn Flow<T>, dt: f64) -> Result<()> {
+        (**self).step(flow, dt)
     }
 
     fn tracks_volume(&self) -> bool {

@@ -9,6 +9,7 @@
 //! | [`dynamics`] | (A, C): structure, coefficients, divergence; auxiliary variables |
 //! | [`kernel`] | radial kernels, what they see, bandwidth rules |
 //! | [`field`] | the velocity of every particle, or drift and noise |
+//! | [`flow`](mod@flow) | the seam between what moves particles and where they live |
 //! | [`integrator`] | Euler, symmetric splitting, Adagrad/RMSprop/Adam, step sizes |
 //! | [`run`] | the loop: builder, observers, stop rules, checkpoints |
 //! | [`coordinates`] | learnt coordinates in which a target is near N(0, I) |
@@ -29,6 +30,7 @@ pub mod engine;
 pub mod ensemble;
 mod error;
 pub mod field;
+pub mod flow;
 pub mod integrator;
 pub mod kernel;
 mod linalg;

@@ -122,6 +122,13 @@ impl<'a, T> MatRef<'a, T> {
     pub fn as_slice(&self) -> &'a [T] {
         self.data
     }
+    /// A matrix of its own.
+    pub fn copied(&self) -> Matrix<T>
+    where
+        T: Copy,
+    {
+        Matrix { data: self.data.to_vec(), rows: self.rows, cols: self.cols }
+    }
 }
 
 impl<'a, T> MatMut<'a, T> {

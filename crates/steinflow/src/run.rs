@@ -16,10 +16,10 @@ mod warm_up;
 
 pub use auto::Auto;
 pub use checkpoint::{Checkpoint, Past};
-pub use collect::Samples;
+pub use collect::{Collecting, Samples};
 pub use observer::{EnsembleView, Observer, Snapshot};
 pub use resampling::Resampling;
-pub use trace::{Trace, TraceRow};
+pub use trace::{Trace, TraceRow, Tracing};
 pub use warm_up::WarmMoments;
 
 pub use crate::precondition::Learnt;
@@ -40,9 +40,10 @@ use crate::diagnostics::require_gradient;
 use crate::dynamics::{Dynamics, Structure};
 use crate::ensemble::{Options, Report};
 use crate::field::Field;
+use crate::flow::{Engine, Host, Parts, Request};
 use crate::integrator::{Integrator, StepSize};
 use crate::precondition::RootMeanSquare;
-use crate::system::{System, check_batch_size};
+use crate::system::check_batch_size;
 use crate::{Error, LogDensity, Matrix, Real, Result};
 
 /// Particles of the ensemble that warms up, at the least.
@@ -184,6 +185,7 @@ pub struct Sampler<'a, T: Real> {
     target: Box<dyn LogDensity<T> + 'a>,
     dynamics: Box<dyn Dynamics<T> + 'a>,
     field: Box<dyn Field<T> + 'a>,
+    engine: Box<dyn Engine<T> + 'a>,
     start: Start<T>,
     phases: Vec<Phase<T>>,
     seed: u64,
@@ -212,6 +214,7 @@ impl<'a, T: Real> Sampler<'a, T> {
             target: Box::new(target),
             dynamics: Box::new(dynamics),
             field: Box::new(field),
+            engine: Box::new(Host),
             start: Start::Normal { count: 100, mean, sd: 1.0 },
             phases: Vec::new(),
             seed: 0,
@@ -243,6 +246,12 @@ impl<'a, T: Real> Sampler<'a, T> {
     /// Particles that are given are where the ensemble starts; without, it finds its own start.
     pub fn warm_up(mut self, options: Options) -> Self {
         self.warm_up = Some(options);
+        self
+    }
+
+    /// Keeps the particles elsewhere than on this machine's processor.
+    pub fn on(mut self, engine: impl Engine<T> + 'a) -> Self {
+        self.engine = Box::new(engine);
         self
     }
 
@@ -420,11 +429,24 @@ impl<'a, T: Real> Sampler<'a, T> {
         if self.joint_accept {
             self.check_joint(&structure)?;
         }
+        self.engine.check(&self.request(particles))?;
         match self.tolerance {
             Some(tolerance) if !(tolerance >= 0.0) => {
                 Err(Error::setting("tolerance", tolerance, "it must be zero or positive"))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// What the engine is asked for.
+    fn request(&self, particles: usize) -> Request {
+        Request {
+            structure: self.dynamics.structure(self.target.dim()),
+            particles,
+            batch_size: self.batch_size,
+            preconditioner: self.preconditioner,
+            policy: self.policy,
+            joint_accept: self.joint_accept,
         }
     }
 
@@ -474,6 +496,7 @@ impl<'a, T: Real> Sampler<'a, T> {
 
     fn take_steps(mut self) -> Result<Outcome<T>> {
         let (begun, total_steps) = (Instant::now(), self.total_steps());
+        let request = self.request(self.start.check(self.target.dim())?);
         let is_given = matches!(self.start, Start::At(_));
         let (mut theta, checkpoint) = self.start.particles(self.seed);
         if self.check_gradient && self.batch_size.is_none() && checkpoint.is_none() {
@@ -514,16 +537,12 @@ impl<'a, T: Real> Sampler<'a, T> {
             Some(warmth) => Box::new(InCoordinates::new(self.target, warmth.coordinates.clone())?),
             None => self.target,
         };
-        let mut system = System::new(target, self.dynamics, self.field, &theta, self.seed)?;
-        if let Some(size) = self.batch_size {
-            system = system.with_minibatches(size)?;
-        }
-        if let Some(rule) = self.preconditioner {
-            system = system.with_preconditioner(rule)?;
-        }
+        let (dynamics, field, seed) = (self.dynamics, self.field, self.seed);
+        let parts = Parts { target, dynamics, field, theta, seed };
+        let flow = self.engine.start(parts, &request)?;
         let mut phases = self.phases;
         let joint = self.joint_accept.then(|| Joint::new(self.seed));
-        let at = Position::start(system, self.policy, (begun, earlier), warmth, joint);
+        let at = Position::start(flow, self.policy, (begun, earlier), warmth, joint);
         let mut run = Progress { at, observers: self.observers, total_steps };
         let mut ended = None;
         // Steps into the phase where the run goes on; those before it are done.
@@ -534,16 +553,16 @@ impl<'a, T: Real> Sampler<'a, T> {
             }
             run.at.take_up(*checkpoint)?;
             // The process may have died between the step that came to rest and the end.
-            if run.at.step > 0 && self.tolerance.is_some_and(|t| run.at.is_at_rest(t)) {
+            if run.at.step > 0 && is_at_rest(&run.at, self.tolerance)? {
                 ended = Some(Ended::AtRest);
             }
             place
         } else {
             let step_size = phases.first().map_or(0.0, |p| p.step_size.at(0, p.steps));
-            run.at.system.begin_step(0, step_size);
-            run.at.system.evaluate_target()?;
-            run.at.begin_stretch();
-            ended = run.show(None, None)?;
+            run.at.flow.begin_step(0, step_size);
+            run.at.flow.evaluate_target()?;
+            run.at.begin_stretch()?;
+            ended = run.show(None)?;
             (0, 0)
         };
         let mut clock = self.resampling.map(|resampling| Clock::new(resampling, self.seed));
@@ -570,27 +589,29 @@ impl<'a, T: Real> Sampler<'a, T> {
                 run.at.step(&mut *phase.integrator, step_size)?;
                 let step = run.at.step;
                 if clock.as_mut().is_some_and(|clock| clock.is_due(step, step_size)) {
-                    run.at.system.resample_auxiliaries(run.at.step);
-                    run.at.begin_stretch();
+                    run.at.flow.resample_auxiliaries(run.at.step)?;
+                    run.at.begin_stretch()?;
                 }
-                let velocity_norm = run.at.system.velocity_norm();
-                ended = run.show(Some(velocity_norm), Some(&*phase.integrator))?;
-                if ended.is_none() && self.tolerance.is_some_and(|t| run.at.is_at_rest(t)) {
+                ended = run.show(Some(&*phase.integrator))?;
+                if ended.is_none() && is_at_rest(&run.at, self.tolerance)? {
                     ended = Some(Ended::AtRest);
                 }
             }
         }
         let integrator = phases.get(run.at.phase).map(|phase| &*phase.integrator);
-        let mut checkpoint = run.at.checkpoint(integrator);
-        run.at.system.evaluate_full_target()?;
+        let mut checkpoint = run.at.checkpoint(integrator)?;
+        run.at.flow.evaluate_full_target()?;
         checkpoint.elapsed = run.at.elapsed();
         let gradients = checkpoint.gradients.max(run.at.gradients());
         let acceptance = run.at.joint.as_ref().and_then(Joint::acceptance);
         let warmth = run.at.warmth.take();
-        let (mut state, log_density, structure) = run.at.system.into_state();
-        if let Some(warmth) = &warmth {
-            state = warmth.in_theta(state.as_ref(), structure.dim());
-        }
+        let structure = run.at.flow.structure().clone();
+        let particles = run.at.flow.particles()?;
+        let state = match &warmth {
+            Some(warmth) => warmth.in_theta(particles.state, structure.dim()),
+            None => particles.state.copied(),
+        };
+        let log_density = particles.log_density.to_vec();
         Ok(Outcome {
             state,
             log_density,
@@ -607,6 +628,11 @@ impl<'a, T: Real> Sampler<'a, T> {
             checkpoint,
         })
     }
+}
+
+/// Whether there is a tolerance, and the velocity norm within it.
+fn is_at_rest<T: Real>(at: &Position<'_, T>, tolerance: Option<f64>) -> Result<bool> {
+    tolerance.map_or(Ok(false), |tolerance| at.is_at_rest(tolerance))
 }
 
 /// The phase that the step after `steps` steps is in, and how many of its steps are done. After the

@@ -469,9 +469,4 @@ impl<'a, T: Real> System<'a, T> {
         let (step, step_size) = (self.step, self.step_size);
         Error::NonFinite { what, value, particle, step, step_size }
     }
-
-    /// Gives up the particles.
-    pub(crate) fn into_state(self) -> (Matrix<T>, Vec<T>, Structure) {
-        (self.at.state, self.at.log_density, self.structure)
-    }
 }

@@ -8,7 +8,8 @@ pub use per_particle::PerParticle;
 
 use std::sync::Arc;
 
-use crate::{MatMut, MatRef, Real, Result};
+use crate::random::{Purpose, stream};
+use crate::{MatMut, MatRef, Matrix, Real, Result};
 
 /// A density known up to a constant: what a user writes.
 ///
@@ -35,6 +36,11 @@ pub trait LogDensity<T: Real = f64>: Send + Sync {
         log_density: &mut [T],
         score: MatMut<'_, T>,
     ) -> Result<()>;
+
+    /// The same density as text, where it is known: then a device needs no help from the host.
+    fn device_source(&self) -> Option<DeviceSource> {
+        None
+    }
 }
 
 /// A subset of the data rows, drawn without replacement.
@@ -44,6 +50,38 @@ pub struct Minibatch {
     pub indices: Vec<usize>,
     /// n / batch size: what the likelihood of these rows is multiplied by.
     pub scale: f64,
+}
+
+impl Minibatch {
+    /// Minibatch number `number` of a run: `size` of so many rows.
+    pub fn draw(seed: u64, number: u64, rows: usize, size: usize) -> Self {
+        let mut generator = stream(seed, Purpose::Minibatch, number, 0);
+        let indices = rand::seq::index::sample(&mut generator, rows, size).into_vec();
+        Self { indices, scale: rows as f64 / size as f64 }
+    }
+}
+
+/// A target as text, for engines that keep particles on a device. `real` stands for the run's precision there.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DeviceSource {
+    /// Evaluated a particle at a time.
+    PerParticle {
+        /// A C++ function `real log_density(const real *theta, real *score, const real *data)`.
+        code: String,
+        /// Numbers that it reads.
+        data: Vec<f64>,
+    },
+    /// With a linear predictor: log π = c Σ ℓ(xᵢ·θ, yᵢ) − precision |θ|²/2.
+    Linear {
+        /// A C++ function `real likelihood(real eta, real y, real *slope)`: ℓ, and ∂ℓ/∂η.
+        code: String,
+        /// X.
+        rows: Matrix<f64>,
+        /// y.
+        outcomes: Vec<f64>,
+        /// Of the prior.
+        precision: f64,
+    },
 }
 
 macro_rules! delegate_to_pointee {
@@ -63,6 +101,9 @@ macro_rules! delegate_to_pointee {
                 score: MatMut<'_, T>,
             ) -> Result<()> {
                 (**self).evaluate(theta, rows, log_density, score)
+            }
+            fn device_source(&self) -> Option<DeviceSource> {
+                (**self).device_source()
             }
         }
     )*};

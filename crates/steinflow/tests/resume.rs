@@ -69,7 +69,7 @@ impl<T: Real> Observer<T> for &mut Keep<T> {
     fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
         let _ = self.trace.observer().observe(at)?;
         let _ = self.samples.observer().observe(at)?;
-        self.kept.push((at.checkpoint(), self.trace.clone(), self.samples.clone()));
+        self.kept.push((at.checkpoint()?, self.trace.clone(), self.samples.clone()));
         Ok(ControlFlow::Continue(()))
     }
 }

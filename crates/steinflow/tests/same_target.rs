@@ -108,7 +108,7 @@ fn flows<T: Real>() {
     let (mut warming, mut seen) = (None, 0);
     let keep = |at: &Snapshot<'_, T>| {
         seen += 1;
-        warming = warming.take().or_else(|| (seen == 30).then(|| at.checkpoint()));
+        warming = warming.take().or_else(|| (seen == 30).then(|| at.checkpoint().unwrap()));
         Ok(ControlFlow::Continue(()))
     };
     let half = warm::<T>(&begun, 10).observe(keep).run().unwrap().checkpoint;
@@ -122,7 +122,7 @@ fn flows<T: Real>() {
         let (mut kept, mut seen) = (None, 0);
         let keep = |at: &Snapshot<'_, T>| {
             seen += 1;
-            kept = kept.take().or_else(|| (seen == place).then(|| at.checkpoint()));
+            kept = kept.take().or_else(|| (seen == place).then(|| at.checkpoint().unwrap()));
             Ok(ControlFlow::Continue(()))
         };
         auto::<T>(&begun).observe(keep).run().unwrap();

@@ -29,7 +29,7 @@ fn check<T: Real>() {
     let sampler = || flow::<T>().warm_up(Options::default());
     let mut kept = Vec::new();
     let keep = |at: &Snapshot<'_, T>| {
-        kept.push(at.checkpoint());
+        kept.push(at.checkpoint()?);
         Ok(ControlFlow::Continue(()))
     };
     let whole = sampler().observe(keep).run().unwrap();

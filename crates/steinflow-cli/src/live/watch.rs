@@ -35,6 +35,10 @@ impl Watch {
 }
 
 impl<T: Real> Observer<T> for Watch {
+    fn is_due(&mut self, step: u64, total_steps: u64) -> bool {
+        step == total_steps || self.last.is_none_or(|last| last.elapsed() >= PAUSE)
+    }
+
     fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
         let is_due = self.last.is_none_or(|last| last.elapsed() >= PAUSE);
         // Where the server is reading just now, the next step will do.

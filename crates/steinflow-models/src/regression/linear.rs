@@ -2,6 +2,7 @@
 //! N(Λ⁻¹Xᵀy/σ², Λ⁻¹) with Λ = XᵀX/σ² + I/s².
 
 use steinflow::engine::Gemm;
+use steinflow::target::DeviceSource;
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use super::predictor::Predictor;
@@ -125,6 +126,18 @@ impl<T: Real> LogDensity<T> for LinearRegression<T> {
             }
             sum
         })
+    }
+
+    fn device_source(&self) -> Option<DeviceSource> {
+        let code = format!(
+            "real likelihood(real eta, real y, real *slope) {{
+                const real residual = y - eta;
+                *slope = real({:?}) * residual;
+                return -*slope * residual / 2;
+            }}",
+            1.0 / (self.noise_sd * self.noise_sd)
+        );
+        Some(self.predictor.device_source(code))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bayesian logistic regression: P(yᵢ = 1) = 1/(1 + e^(−ηᵢ)), η = Xθ, θ ~ N(0, s² I).
 
 use pulp::{Arch, Simd, WithSimd};
+use steinflow::target::DeviceSource;
 use steinflow::{LogDensity, MatMut, MatRef, Minibatch, Real};
 
 use super::predictor::Predictor;
@@ -145,6 +146,15 @@ impl<T: Real> LogDensity<T> for LogisticRegression<T> {
         score: MatMut<'_, T>,
     ) -> steinflow::Result<()> {
         self.predictor.evaluate(theta, rows, log_density, score, log_likelihood)
+    }
+
+    fn device_source(&self) -> Option<DeviceSource> {
+        let code = "real likelihood(real eta, real y, real *slope) {
+                const real sign = y > real(0.5) ? 1 : -1, margin = sign * eta, decay = exp(-abs(margin));
+                *slope = sign * (margin >= 0 ? decay : real(1)) / (1 + decay);
+                return (margin < 0 ? margin : real(0)) - log1p(decay);
+            }";
+        Some(self.predictor.device_source(code.to_owned()))
     }
 }
 

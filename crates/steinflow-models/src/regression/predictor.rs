@@ -3,6 +3,7 @@
 //! with c = n / batch size on a minibatch and 1 otherwise.
 
 use rayon::prelude::*;
+use steinflow::target::DeviceSource;
 use steinflow::{Error, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use crate::checks::require_shapes;
@@ -67,6 +68,16 @@ impl<T: Real> Predictor<T> {
 
     pub(super) fn dim(&self) -> usize {
         self.rows.cols()
+    }
+
+    /// The posterior as text, with a likelihood `real likelihood(real eta, real y, real *slope)`.
+    pub(super) fn device_source(&self, code: String) -> DeviceSource {
+        DeviceSource::Linear {
+            code,
+            rows: self.rows.cast(),
+            outcomes: self.target.iter().map(|y| y.as_f64()).collect(),
+            precision: 1.0 / (self.prior_sd * self.prior_sd),
+        }
     }
 
     pub(super) fn data_rows(&self) -> usize {

@@ -56,6 +56,17 @@ impl OneParticle for Banana {
         score[1] = -straightened;
         -x * x / (two * variance) - straightened * straightened / two
     }
+
+    fn device_code(&self) -> String {
+        let (variance, bend) = (self.sd * self.sd, self.bend);
+        format!(
+            "const real variance = {variance:?}, bend = {bend:?}, x = theta[0];
+             const real straightened = theta[1] + bend * (x * x - variance);
+             score[0] = -x / variance - 2 * bend * x * straightened;
+             score[1] = -straightened;
+             return -x * x / (2 * variance) - straightened * straightened / 2;"
+        )
+    }
 }
 
 impl Default for Banana {

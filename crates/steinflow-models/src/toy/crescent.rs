@@ -61,6 +61,15 @@ impl OneParticle for Crescent {
         score[1] = -four * height;
         -x_squared * x_squared / T::of(10.0) - height * height / two
     }
+
+    fn device_code(&self) -> String {
+        format!(
+            "const real x = theta[0], square = x * x, height = 4 * (theta[1] - real({RIDGE:?})) - square;
+             score[0] = 2 * x * height - real(0.4) * x * square;
+             score[1] = -4 * height;
+             return -square * square / 10 - height * height / 2;"
+        )
+    }
 }
 
 impl Describe for Crescent {

@@ -66,6 +66,17 @@ impl OneParticle for Funnel {
         score[0] = -v / variance_of_v + (squares * precision - governed) / two;
         -v * v / (two * variance_of_v) - (squares * precision + governed * v) / two
     }
+
+    fn device_code(&self) -> String {
+        format!(
+            "const real v = theta[0], variance = {:?}, precision = exp(-v), governed = DIMENSION - 1;
+             real squares = 0;
+             for (int c = 1; c < DIMENSION; c++) score[c] = -theta[c] * precision, squares += theta[c] * theta[c];
+             score[0] = -v / variance + (squares * precision - governed) / 2;
+             return -v * v / (2 * variance) - (squares * precision + governed * v) / 2;",
+            SD_OF_V * SD_OF_V
+        )
+    }
 }
 
 impl Default for Funnel {

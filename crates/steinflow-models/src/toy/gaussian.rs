@@ -1,10 +1,10 @@
 //! The multivariate normal: log π(θ) = −½(θ − μ)ᵀ Σ⁻¹ (θ − μ), without the normalising constant.
 
 use rand_chacha::ChaCha8Rng;
-use steinflow::target::PerParticle;
+use steinflow::target::{DeviceSource, PerParticle};
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
-use super::{plane_names, sample_rows, standard_normal};
+use super::{device_source, plane_names, sample_rows, standard_normal};
 use crate::checks::require_shapes;
 use crate::cholesky::Cholesky;
 use crate::memory::check_dense;
@@ -207,6 +207,20 @@ impl<T: Real> LogDensity<T> for Gaussian {
             rounded.log_density_and_score(theta, score)
         })
         .evaluate(theta, rows, log_density, score)
+    }
+
+    fn device_source(&self) -> Option<DeviceSource> {
+        let body = "real quadratic = 0;
+            for (int i = 0; i < DIMENSION; i++) {
+                real pull = 0;
+                for (int j = 0; j < DIMENSION; j++)
+                    pull += data[(i + 1) * DIMENSION + j] * (theta[j] - data[j]);
+                score[i] = -pull;
+                quadratic += pull * (theta[i] - data[i]);
+            }
+            return -quadratic / 2;";
+        let data = self.mean.iter().chain(self.precision.as_slice()).copied().collect();
+        Some(device_source(body, data))
     }
 }
 

@@ -50,6 +50,13 @@ impl OneParticle for Isotropic {
         }
         -square / T::of(2.0)
     }
+
+    fn device_code(&self) -> String {
+        "real square = 0;
+         for (int c = 0; c < DIMENSION; c++) score[c] = -theta[c], square += theta[c] * theta[c];
+         return -square / 2;"
+            .to_owned()
+    }
 }
 
 impl Describe for Isotropic {

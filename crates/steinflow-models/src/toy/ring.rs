@@ -64,6 +64,17 @@ impl OneParticle for Ring {
         score[1] = pull * y;
         -excess * excess / T::of(2.0)
     }
+
+    fn device_code(&self) -> String {
+        let (square, sd) = (self.radius * self.radius, self.sd_of_square());
+        format!(
+            "const real x = theta[0], y = theta[1], excess = (x * x + y * y - real({square:?})) / real({sd:?});
+             const real pull = -2 / real({sd:?}) * excess;
+             score[0] = pull * x;
+             score[1] = pull * y;
+             return -excess * excess / 2;"
+        )
+    }
 }
 
 impl Default for Ring {

@@ -57,6 +57,28 @@ impl OneParticle for TriCrescent {
         score[1] = -four * mean_height;
         largest + (total / T::of(3.0)).ln() - x_squared * x_squared / T::of(10.0)
     }
+
+    fn device_code(&self) -> String {
+        let [a, b, c] = RIDGES;
+        format!(
+            "const real ridges[3] = {{{a:?}, {b:?}, {c:?}}}, x = theta[0], square = x * x;
+             real heights[3], exponents[3], largest = real(-1e30), total = 0, mean = 0;
+             for (int k = 0; k < 3; k++) {{
+                 heights[k] = 4 * (theta[1] - ridges[k]) - square;
+                 exponents[k] = -heights[k] * heights[k] / 2;
+                 largest = max(largest, exponents[k]);
+             }}
+             for (int k = 0; k < 3; k++) {{
+                 const real weight = exp(exponents[k] - largest);
+                 total += weight;
+                 mean += weight * heights[k];
+             }}
+             mean /= total;
+             score[0] = 2 * x * mean - real(0.4) * x * square;
+             score[1] = -4 * mean;
+             return largest + log(total / 3) - square * square / 10;"
+        )
+    }
 }
 
 impl Describe for TriCrescent {

@@ -48,6 +48,7 @@ class RunSettings(TypedDict, total=False):
     batch_size: int | None
     seed: int | None
     precision: str | None
+    device: str | None
     start_mean: float | Sequence[float] | None
     start_sd: float | None
     non_finite: str | None

@@ -185,7 +185,7 @@ impl Structure {
     }
 
     /// Whether the velocity of `moving` depends on the target at the current θ.
-    pub(crate) fn needs_score(&self, moving: &[usize]) -> bool {
+    pub fn needs_score(&self, moving: &[usize]) -> bool {
         let rows_read_score = self.diffusion.iter().any(|&(b, _)| b == 0 && moving.contains(&0))
             || self.curl.iter().any(|&(row, column, _)| {
                 (column == 0 && moving.contains(&row)) || (row == 0 && moving.contains(&column))

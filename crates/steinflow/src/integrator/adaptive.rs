@@ -4,7 +4,7 @@
 
 use super::Integrator;
 use crate::dynamics::Structure;
-use crate::system::System;
+use crate::flow::Flow;
 use crate::{Error, Matrix, Real, Result};
 
 /// How past velocities scale the next step. ε₀ = 1e-8 keeps divisions finite.
@@ -113,13 +113,10 @@ impl<T: Real> Integrator<T> for Adaptive<T> {
         Ok(())
     }
 
-    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
-        let moving = [crate::dynamics::THETA];
-        let mut velocity = system.velocity(&moving)?;
-        self.rescale(&mut velocity, dt);
-        system.displace(&moving, &velocity)?;
-        system.finish_move(&moving);
-        Ok(())
+    fn step(&mut self, flow: &mut dyn Flow<T>, dt: f64) -> Result<()> {
+        flow.advance_rescaled(&[crate::dynamics::THETA], &mut |velocity| {
+            self.rescale(velocity, dt);
+        })
     }
 
     fn memory(&self) -> Vec<f64> {

@@ -1,7 +1,7 @@
 //! Euler: z ← z + ε v(z), and Euler–Maruyama for a diffusion. First order.
 
 use super::Integrator;
-use crate::system::System;
+use crate::flow::Flow;
 use crate::{Real, Result};
 
 /// All blocks at once, one velocity and one gradient a step.
@@ -9,8 +9,8 @@ use crate::{Real, Result};
 pub struct Euler;
 
 impl<T: Real> Integrator<T> for Euler {
-    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
-        let blocks: Vec<usize> = (0..system.structure().blocks()).collect();
-        system.advance(&blocks, dt)
+    fn step(&mut self, flow: &mut dyn Flow<T>, dt: f64) -> Result<()> {
+        let blocks: Vec<usize> = (0..flow.structure().blocks()).collect();
+        flow.advance(&blocks, dt)
     }
 }

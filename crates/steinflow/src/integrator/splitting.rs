@@ -12,7 +12,7 @@
 
 use super::Integrator;
 use crate::dynamics::Structure;
-use crate::system::System;
+use crate::flow::Flow;
 use crate::{Error, Real, Result};
 
 /// The paper's scheme.
@@ -30,7 +30,7 @@ pub struct MidpointSplitting;
 pub struct MidpointDrift;
 
 /// As [`MidpointDrift`], implicitly: the same steps backwards lead back, and how they change volume is kept in
-/// [`System::log_volume`]. For a joint accept step, which needs both.
+/// [`Flow::log_volume`]. For a joint accept step, which needs both.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ImplicitDrift;
 
@@ -54,20 +54,20 @@ fn needs_determinism(name: &str, random: bool) -> Result<()> {
 }
 
 /// Outer stages for half a step, the innermost for a whole one, outer stages back.
-fn nested<'a, T: Real>(
-    system: &mut System<'a, T>,
+fn nested<T: Real, F: Flow<T> + ?Sized>(
+    flow: &mut F,
     dt: f64,
-    advance: impl Fn(&mut System<'a, T>, &[usize], f64) -> Result<()>,
-    advance_middle: impl Fn(&mut System<'a, T>, &[usize], f64) -> Result<()>,
+    advance: impl Fn(&mut F, &[usize], f64) -> Result<()>,
+    advance_middle: impl Fn(&mut F, &[usize], f64) -> Result<()>,
 ) -> Result<()> {
-    let stages = system.structure().stages();
+    let stages = flow.structure().stages();
     let Some((middle, outer)) = stages.split_last() else { return Ok(()) };
     for stage in outer {
-        advance(system, stage, 0.5 * dt)?;
+        advance(flow, stage, 0.5 * dt)?;
     }
-    advance_middle(system, middle, dt)?;
+    advance_middle(flow, middle, dt)?;
     for stage in outer.iter().rev() {
-        advance(system, stage, 0.5 * dt)?;
+        advance(flow, stage, 0.5 * dt)?;
     }
     Ok(())
 }
@@ -77,8 +77,8 @@ impl<T: Real> Integrator<T> for SymmetricSplitting {
         needs_auxiliaries(structure)
     }
 
-    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
-        nested(system, dt, System::advance, System::advance)
+    fn step(&mut self, flow: &mut dyn Flow<T>, dt: f64) -> Result<()> {
+        nested(flow, dt, Flow::advance, Flow::advance)
     }
 }
 
@@ -88,8 +88,8 @@ impl<T: Real> Integrator<T> for MidpointSplitting {
         needs_auxiliaries(structure)
     }
 
-    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
-        nested(system, dt, System::advance_by_midpoint, System::advance_by_midpoint)
+    fn step(&mut self, flow: &mut dyn Flow<T>, dt: f64) -> Result<()> {
+        nested(flow, dt, Flow::advance_by_midpoint, Flow::advance_by_midpoint)
     }
 }
 
@@ -99,8 +99,8 @@ impl<T: Real> Integrator<T> for MidpointDrift {
         needs_auxiliaries(structure)
     }
 
-    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
-        nested(system, dt, System::advance, System::advance_by_midpoint)
+    fn step(&mut self, flow: &mut dyn Flow<T>, dt: f64) -> Result<()> {
+        nested(flow, dt, Flow::advance, Flow::advance_by_midpoint)
     }
 }
 
@@ -110,8 +110,8 @@ impl<T: Real> Integrator<T> for ImplicitDrift {
         needs_auxiliaries(structure)
     }
 
-    fn step(&mut self, system: &mut System<'_, T>, dt: f64) -> Result<()> {
-        nested(system, dt, System::advance, System::advance_implicitly)
+    fn step(&mut self, flow: &mut dyn Flow<T>, dt: f64) -> Result<()> {
+        nested(flow, dt, Flow::advance, Flow::advance_implicitly)
     }
 
     fn tracks_volume(&self) -> bool {

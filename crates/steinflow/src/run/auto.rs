@@ -278,7 +278,7 @@ pub(super) fn show<T: Real>(
         let (theta, score) = (again(moment.theta), again(moment.score));
         let particles = (theta.as_ref(), &*heights, score.as_ref());
         let (step, learnt) = saved();
-        checkpoint(step, gradients, particles, elapsed, learnt)
+        Ok(checkpoint(step, gradients, particles, elapsed, learnt))
     };
     let verdict = moment.verdict;
     let snapshot = Snapshot {

@@ -64,31 +64,13 @@ impl<T: Real> Samples<T> {
     }
 
     /// The observer that fills these samples.
-    pub fn observer(&mut self) -> impl Observer<T> + '_ {
-        move |at: &Snapshot<'_, T>| {
-            let is_due = if self.of_ensemble {
-                let draw = at.ensemble.and_then(|ensemble| ensemble.draw);
-                // Draws that turned out to be warm-up are forgotten.
-                if let Some(draw) = draw {
-                    self.steps.truncate(draw);
-                    self.values.truncate(draw * self.chains * at.dim);
-                }
-                draw.is_some()
-            } else {
-                // The warm-up of a method is not a step of it.
-                at.ensemble.is_none()
-                    && at.step >= self.from
-                    && (at.step - self.from).is_multiple_of(self.every)
-            };
-            if is_due {
-                self.chains = at.state.rows();
-                self.steps.push(at.step);
-                for i in 0..at.state.rows() {
-                    self.values.extend_from_slice(&at.state.row(i)[..at.dim]);
-                }
-            }
-            Result::Ok(ControlFlow::Continue(()))
-        }
+    pub fn observer(&mut self) -> Collecting<'_, T> {
+        Collecting(self)
+    }
+
+    /// Whether particles are collected after this step of a method.
+    pub fn is_due(&self, step: u64) -> bool {
+        !self.of_ensemble && step >= self.from && (step - self.from).is_multiple_of(self.every)
     }
 
     /// How many particles there are.
@@ -111,5 +93,39 @@ impl<T: Real> Samples<T> {
         let rows = self.steps.len() * self.chains;
         let dim = self.values.len().checked_div(rows).unwrap_or(0);
         Matrix::from_vec(self.values.clone(), rows, dim).expect("whole draws were collected")
+    }
+}
+
+/// Fills samples.
+#[derive(Debug)]
+pub struct Collecting<'a, T>(&'a mut Samples<T>);
+
+impl<T: Real> Observer<T> for Collecting<'_, T> {
+    fn is_due(&mut self, step: u64, _total_steps: u64) -> bool {
+        self.0.is_due(step)
+    }
+
+    fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
+        let own = &mut *self.0;
+        let is_due = if own.of_ensemble {
+            let draw = at.ensemble.and_then(|ensemble| ensemble.draw);
+            // Draws that turned out to be warm-up are forgotten.
+            if let Some(draw) = draw {
+                own.steps.truncate(draw);
+                own.values.truncate(draw * own.chains * at.dim);
+            }
+            draw.is_some()
+        } else {
+            // The warm-up of a method is not a step of it.
+            at.ensemble.is_none() && own.is_due(at.step)
+        };
+        if is_due {
+            own.chains = at.state.rows();
+            own.steps.push(at.step);
+            for i in 0..at.state.rows() {
+                own.values.extend_from_slice(&at.state.row(i)[..at.dim]);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }

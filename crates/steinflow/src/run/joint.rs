@@ -9,8 +9,9 @@
 use rand::Rng as _;
 
 use crate::arrays::{Arrays, FOREIGN};
+use crate::flow::{Flow, Particles};
 use crate::random::{Purpose, stream};
-use crate::system::{Saved, System};
+use crate::system::Saved;
 use crate::{Real, Result};
 
 /// Refused by more than this, steps are too long by far.
@@ -59,7 +60,7 @@ impl<T: Real> Joint<T> {
     }
 
     /// Begins a stretch where the particles are, with the score up to date.
-    pub(super) fn begin(&mut self, system: &mut System<'_, T>, step: u64) {
+    pub(super) fn begin(&mut self, flow: &mut dyn Flow<T>, step: u64) -> Result<()> {
         if !self.refused {
             self.in_a_row = 0;
         }
@@ -68,24 +69,25 @@ impl<T: Real> Joint<T> {
         self.level = -((bits + 1) as f64 / (1_u64 << 53) as f64).ln();
         self.refused = false;
         self.begun += 1;
-        self.energies = energies(system);
-        system.set_log_volume(0.0);
-        self.start = Some(system.save());
+        self.energies = energies(flow)?;
+        flow.set_log_volume(0.0);
+        self.start = Some(flow.save()?);
+        Ok(())
     }
 
     /// By how much E is above the level.
-    pub(super) fn excess(&self, system: &System<'_, T>) -> f64 {
-        let pairs = energies(system).into_iter().zip(&self.energies);
-        pairs.map(|(now, then)| now - then).sum::<f64>() - system.log_volume() - self.level
+    pub(super) fn excess(&self, flow: &dyn Flow<T>) -> Result<f64> {
+        let pairs = energies(flow)?.into_iter().zip(&self.energies);
+        Ok(pairs.map(|(now, then)| now - then).sum::<f64>() - flow.log_volume() - self.level)
     }
 
     /// Refuses the stretch where it has to; tells whether steps are too long.
-    pub(super) fn judge(&mut self, excess: f64, system: &mut System<'_, T>) -> Result<bool> {
+    pub(super) fn judge(&mut self, excess: f64, flow: &mut dyn Flow<T>) -> Result<bool> {
         if excess <= 0.0 {
             return Ok(false);
         }
         if let Some(start) = &self.start {
-            system.restore(start)?;
+            flow.restore(start)?;
         }
         self.refused = true;
         self.refusals += 1;
@@ -98,7 +100,7 @@ impl<T: Real> Joint<T> {
         Ok(too_long)
     }
 
-    pub(super) fn save(&self, system: &System<'_, T>, into: &mut Arrays) {
+    pub(super) fn save(&self, flow: &dyn Flow<T>, into: &mut Arrays) {
         let Some(start) = &self.start else { return };
         let wide = |values: &[T]| values.iter().map(|x| x.as_f64()).collect::<Vec<_>>();
         into.put("joint.state", wide(start.state.as_slice()));
@@ -107,13 +109,13 @@ impl<T: Real> Joint<T> {
         let refused = f64::from(u8::from(self.refused));
         let counts = [self.in_a_row, self.begun, self.refusals].map(|count| count as f64);
         let [row, begun, refusals] = counts;
-        into.put("joint", [self.level, system.log_volume(), refused, row, begun, refusals]);
+        into.put("joint", [self.level, flow.log_volume(), refused, row, begun, refusals]);
     }
 
-    /// Takes up what [`Self::save`] gave, on a system that is where it was then.
-    pub(super) fn recall(&mut self, from: &Arrays, system: &mut System<'_, T>) -> Result<()> {
+    /// Takes up what [`Self::save`] gave, on a flow that is where it was then.
+    pub(super) fn recall(&mut self, from: &Arrays, flow: &mut dyn Flow<T>) -> Result<()> {
         let numbers = from.get_exactly("joint", 6)?;
-        let now = system.save();
+        let now = flow.save()?;
         let mut start = now.clone();
         let take = |name: &str, out: &mut [T]| {
             let values = from.get_exactly(name, out.len())?;
@@ -124,12 +126,12 @@ impl<T: Real> Joint<T> {
         take("joint.score", start.score.as_mut_slice())?;
         take("joint.log_density", &mut start.log_density)?;
         // Checks it, too.
-        system.restore(&start)?;
-        self.energies = energies(system);
-        system.restore(&now)?;
+        flow.restore(&start)?;
+        self.energies = energies(flow)?;
+        flow.restore(&now)?;
         self.start = Some(start);
         self.level = numbers[0];
-        system.set_log_volume(numbers[1]);
+        flow.set_log_volume(numbers[1]);
         self.refused = numbers[2] != 0.0;
         let count = |number: f64| crate::arrays::as_count(number).map_err(|_| FOREIGN);
         self.in_a_row = count(numbers[3])?;
@@ -139,9 +141,10 @@ impl<T: Real> Joint<T> {
 }
 
 /// −log π(zᵢ) of every particle, auxiliary variables included, up to a constant.
-fn energies<T: Real>(system: &System<'_, T>) -> Vec<f64> {
-    let (state, dim) = (system.state(), system.structure().dim());
-    let laws = system.structure().auxiliaries();
+fn energies<T: Real>(flow: &dyn Flow<T>) -> Result<Vec<f64>> {
+    let Particles { state, log_density, .. } = flow.particles()?;
+    let dim = flow.structure().dim();
+    let laws = flow.structure().auxiliaries();
     let energy = |(i, log_density): (usize, &T)| {
         let blocks = laws.iter().zip(state.row(i)[dim..].chunks_exact(dim));
         let kinetic = blocks.map(|(law, block)| {
@@ -150,5 +153,5 @@ fn energies<T: Real>(system: &System<'_, T>) -> Vec<f64> {
         });
         kinetic.sum::<f64>() - log_density.as_f64()
     };
-    system.log_density().iter().enumerate().map(energy).collect()
+    Ok(log_density.iter().enumerate().map(energy).collect())
 }

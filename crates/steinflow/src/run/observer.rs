@@ -73,20 +73,20 @@ impl<T: Real> Snapshot<'_, T> {
     /// let mut kept: Option<Checkpoint<f64>> = None;
     /// let keep_every_hundredth = |at: &Snapshot<'_, f64>| {
     ///     if at.step.is_multiple_of(100) {
-    ///         kept = Some(at.checkpoint());
+    ///         kept = Some(at.checkpoint()?);
     ///     }
     ///     steinflow::Result::Ok(ControlFlow::Continue(()))
     /// };
     /// # let _: Box<dyn steinflow::run::Observer<f64>> = Box::new(keep_every_hundredth);
     /// ```
-    pub fn checkpoint(&self) -> Checkpoint<T> {
+    pub fn checkpoint(&self) -> Result<Checkpoint<T>> {
         (self.camera.0)()
     }
 }
 
 /// Takes checkpoints for those who ask, at no cost for those who do not.
 #[derive(Clone, Copy)]
-pub(super) struct Camera<'a, T>(pub(super) &'a dyn Fn() -> Checkpoint<T>);
+pub(super) struct Camera<'a, T>(pub(super) &'a dyn Fn() -> Result<Checkpoint<T>>);
 
 impl<T> fmt::Debug for Camera<'_, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,6 +107,13 @@ impl<T> fmt::Debug for Camera<'_, T> {
 pub trait Observer<T: Real = f64>: Send {
     /// Called before the first step and after every step; `Break` ends the run, keeping all.
     fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>>;
+
+    /// Whether it needs to see the particles after this step. Asked of everybody after every step; where
+    /// particles are on a device and nobody is due, they stay there and nobody is called.
+    fn is_due(&mut self, step: u64, total_steps: u64) -> bool {
+        let _ = (step, total_steps);
+        true
+    }
 }
 
 impl<T, F> Observer<T> for F

@@ -9,14 +9,14 @@ use super::rewind::Rewind;
 use super::same_target;
 use super::warm_up::Warmth;
 use super::{Checkpoint, Ended, NonFinitePolicy, Observer, Past, Snapshot};
+use crate::flow::{Flow, Particles};
 use crate::integrator::Integrator;
-use crate::system::System;
 use crate::{Error, Matrix, Real, Result};
 
 /// Where a run is.
 pub(super) struct Position<'a, T: Real> {
-    pub(super) system: System<'a, T>,
-    /// The coordinates that the system moves in, where they were learnt.
+    pub(super) flow: Box<dyn Flow<T> + 'a>,
+    /// The coordinates that the flow moves in, where they were learnt.
     pub(super) warmth: Option<Warmth>,
     /// The joint accept step, where there is one.
     pub(super) joint: Option<Joint<T>>,
@@ -43,14 +43,14 @@ pub(super) struct Progress<'a, T: Real> {
 impl<'a, T: Real> Position<'a, T> {
     /// Before the first step, `earlier` after the first process began.
     pub(super) fn start(
-        system: System<'a, T>,
+        flow: Box<dyn Flow<T> + 'a>,
         policy: NonFinitePolicy,
         (begun, earlier): (Instant, Duration),
         warmth: Option<Warmth>,
         joint: Option<Joint<T>>,
     ) -> Self {
         Self {
-            system,
+            flow,
             warmth,
             joint,
             phase: 0,
@@ -67,10 +67,10 @@ impl<'a, T: Real> Position<'a, T> {
 
     /// Goes to where a checkpoint was taken.
     pub(super) fn take_up(&mut self, checkpoint: Checkpoint<T>) -> Result<()> {
-        self.system.restore(&checkpoint.particles)?;
+        self.flow.restore(&checkpoint.particles)?;
         let Checkpoint { gradients, frozen, squared_speeds, .. } = &checkpoint;
         let earlier = self.warmth.as_ref().map_or(0, |warmth| warmth.gradients);
-        self.system.take_up(gradients.saturating_sub(earlier), frozen, squared_speeds)?;
+        self.flow.take_up(gradients.saturating_sub(earlier), frozen, squared_speeds)?;
         self.phase = checkpoint.phase;
         self.step = checkpoint.step;
         self.time = checkpoint.time;
@@ -79,39 +79,42 @@ impl<'a, T: Real> Position<'a, T> {
         self.rewind = Rewind::of(checkpoint.past);
         self.earlier = checkpoint.elapsed;
         if let Some(joint) = &mut self.joint {
-            joint.recall(&checkpoint.learnt, &mut self.system)?;
+            joint.recall(&checkpoint.learnt, &mut *self.flow)?;
         }
-        same_target::check_system(&self.system)
+        same_target::check_flow(&*self.flow)
     }
 
     /// All that another process would need to come here; the integrator is that of the last step.
-    pub(super) fn checkpoint(&self, integrator: Option<&dyn Integrator<T>>) -> Checkpoint<T> {
+    pub(super) fn checkpoint(
+        &self,
+        integrator: Option<&dyn Integrator<T>>,
+    ) -> Result<Checkpoint<T>> {
         // The other policies go back only within a step.
         let kept = self.policy == NonFinitePolicy::Shrink;
         let mut learnt = self.warmth.as_ref().map(Warmth::save).unwrap_or_default();
         if let Some(joint) = &self.joint {
-            joint.save(&self.system, &mut learnt);
+            joint.save(&*self.flow, &mut learnt);
         }
-        Checkpoint {
+        Ok(Checkpoint {
             step: self.step,
             phase: self.phase,
             time: self.time,
             step_size_factor: self.factor,
             shrinks: self.shrinks,
             gradients: self.gradients(),
-            frozen: self.system.frozen(),
-            squared_speeds: self.system.squared_speeds().to_vec(),
-            particles: self.system.save(),
+            frozen: self.flow.frozen(),
+            squared_speeds: self.flow.vitals()?.squared_speeds,
+            particles: self.flow.save()?,
             integrator: integrator.map(Integrator::memory).unwrap_or_default(),
             past: if kept { self.rewind.past().to_vec() } else { Vec::new() },
             elapsed: self.elapsed(),
             learnt,
-        }
+        })
     }
 
     /// Evaluations of the target, those of a warm-up included.
     pub(super) fn gradients(&self) -> u64 {
-        self.system.gradients() + self.warmth.as_ref().map_or(0, |warmth| warmth.gradients)
+        self.flow.gradients() + self.warmth.as_ref().map_or(0, |warmth| warmth.gradients)
     }
 
     /// Wall-clock time, over all processes.
@@ -120,8 +123,8 @@ impl<'a, T: Real> Position<'a, T> {
     }
 
     /// Whether the velocity norm is within `tolerance`.
-    pub(super) fn is_at_rest(&self, tolerance: f64) -> bool {
-        self.system.velocity_norm() <= tolerance
+    pub(super) fn is_at_rest(&self, tolerance: f64) -> Result<bool> {
+        Ok(self.flow.vitals()?.velocity_norm() <= tolerance)
     }
 
     /// One step, which ends with the target evaluated where the particles now are: no gradient
@@ -137,17 +140,17 @@ impl<'a, T: Real> Position<'a, T> {
             return self.joint_step(integrator, scheduled);
         }
         match self.policy {
-            NonFinitePolicy::Freeze => self.rewind.keep_last(self.past(integrator)),
+            NonFinitePolicy::Freeze => self.rewind.keep_last(self.past(integrator)?),
             NonFinitePolicy::Shrink if self.rewind.is_due(self.step) => {
-                self.rewind.keep(self.past(integrator));
+                self.rewind.keep(self.past(integrator)?);
             }
             NonFinitePolicy::Stop | NonFinitePolicy::Shrink => {}
         }
         loop {
             let dt = scheduled * self.factor;
-            self.system.begin_step(self.step, dt);
+            self.flow.begin_step(self.step, dt);
             let taken =
-                integrator.step(&mut self.system, dt).and_then(|()| self.system.evaluate_target());
+                integrator.step(&mut *self.flow, dt).and_then(|()| self.flow.evaluate_target());
             match (taken, self.policy) {
                 (Ok(()), _) => {
                     self.step += 1;
@@ -155,10 +158,10 @@ impl<'a, T: Real> Position<'a, T> {
                     return Ok(());
                 }
                 (Err(Error::NonFinite { particle, .. }), NonFinitePolicy::Freeze)
-                    if self.system.can_freeze(particle) =>
+                    if self.flow.can_freeze(particle) =>
                 {
                     self.go_back(integrator)?;
-                    self.system.freeze(particle);
+                    self.flow.freeze(particle);
                 }
                 (Err(Error::NonFinite { .. }), NonFinitePolicy::Shrink)
                     if self.shrinks < MOST_SHRINKS =>
@@ -177,9 +180,10 @@ impl<'a, T: Real> Position<'a, T> {
     }
 
     /// Auxiliary variables are fresh: a joint accept step looks back to here.
-    pub(super) fn begin_stretch(&mut self) {
-        if let Some(joint) = &mut self.joint {
-            joint.begin(&mut self.system, self.step);
+    pub(super) fn begin_stretch(&mut self) -> Result<()> {
+        match &mut self.joint {
+            Some(joint) => joint.begin(&mut *self.flow, self.step),
+            None => Ok(()),
         }
     }
 
@@ -188,16 +192,16 @@ impl<'a, T: Real> Position<'a, T> {
     fn joint_step(&mut self, integrator: &mut dyn Integrator<T>, scheduled: f64) -> Result<()> {
         let Some(joint) = &mut self.joint else { return Ok(()) };
         let dt = scheduled * self.factor;
-        self.system.begin_step(self.step, dt);
+        self.flow.begin_step(self.step, dt);
         if !joint.is_refused() {
             let taken =
-                integrator.step(&mut self.system, dt).and_then(|()| self.system.evaluate_target());
+                integrator.step(&mut *self.flow, dt).and_then(|()| self.flow.evaluate_target());
             let excess = match taken {
-                Ok(()) => joint.excess(&self.system),
+                Ok(()) => joint.excess(&*self.flow)?,
                 Err(Error::NonFinite { .. }) => f64::INFINITY,
                 Err(error) => return Err(error),
             };
-            if joint.judge(excess, &mut self.system)? {
+            if joint.judge(excess, &mut *self.flow)? {
                 self.factor *= 0.5;
                 self.shrinks += 1;
             }
@@ -208,44 +212,50 @@ impl<'a, T: Real> Position<'a, T> {
     }
 
     /// All that would be needed to come back here.
-    fn past(&self, integrator: &dyn Integrator<T>) -> Past<T> {
+    fn past(&self, integrator: &dyn Integrator<T>) -> Result<Past<T>> {
         let (phase, step) = (self.phase, self.step);
-        Past { step, phase, particles: self.system.save(), integrator: integrator.memory() }
+        Ok(Past { step, phase, particles: self.flow.save()?, integrator: integrator.memory() })
     }
 
     /// Goes back to the oldest state that is kept. Steps are counted on, so that observers see
     /// every number once.
     fn go_back(&mut self, integrator: &mut dyn Integrator<T>) -> Result<()> {
         let past = self.rewind.back(self.step);
-        self.system.restore(&past.particles)?;
+        self.flow.restore(&past.particles)?;
         // What another phase's integrator remembers is of no use to this one.
         integrator.recall(if past.phase == self.phase { &past.integrator } else { &[] })
     }
 }
 
 impl<T: Real> Progress<'_, T> {
-    /// Shows the particles to all observers; the integrator is that of the last step.
-    pub(super) fn show(
-        &mut self,
-        velocity_norm: Option<f64>,
-        integrator: Option<&dyn Integrator<T>>,
-    ) -> Result<Option<Ended>> {
+    /// Shows the particles to all observers; the integrator is that of the last step, if there was one.
+    /// Particles that are far away are fetched when an observer is due.
+    pub(super) fn show(&mut self, integrator: Option<&dyn Integrator<T>>) -> Result<Option<Ended>> {
         let at = &self.at;
+        let (step, total_steps) = (at.step, self.total_steps);
+        // All are asked, for they may keep a clock.
+        let observers = self.observers.iter_mut();
+        let due = observers.map(|observer| observer.is_due(step, total_steps));
+        if !due.fold(false, |any, due| any | due) && at.flow.is_remote() {
+            return Ok(None);
+        }
         let take = || at.checkpoint(integrator);
-        let dim = at.system.structure().dim();
-        let in_theta = at.warmth.as_ref().map(|warmth| warmth.in_theta(at.system.state(), dim));
+        let dim = at.flow.structure().dim();
+        let Particles { state, log_density, score, is_full } = at.flow.particles()?;
+        let vitals = at.flow.vitals()?;
+        let in_theta = at.warmth.as_ref().map(|warmth| warmth.in_theta(state, dim));
         let snapshot = Snapshot {
-            step: at.step,
-            total_steps: self.total_steps,
+            step,
+            total_steps,
             time: at.time,
-            step_size: at.system.step_size(),
-            state: in_theta.as_ref().map_or(at.system.state(), Matrix::as_ref),
+            step_size: at.flow.step_size(),
+            state: in_theta.as_ref().map_or(state, Matrix::as_ref),
             dim,
-            log_density: at.system.log_density(),
+            log_density,
             // In learnt coordinates the score is not that of θ.
-            score: at.system.full_score().filter(|_| in_theta.is_none()),
-            velocity_norm,
-            bandwidths: at.system.bandwidths(),
+            score: Some(score).filter(|_| is_full && in_theta.is_none()),
+            velocity_norm: integrator.map(|_| vitals.velocity_norm()),
+            bandwidths: &vitals.bandwidths,
             gradients: at.gradients(),
             elapsed: at.elapsed(),
             ensemble: None,

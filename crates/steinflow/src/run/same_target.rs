@@ -4,7 +4,7 @@
 //! now of the same particles, on the same minibatch where there is one.
 
 use crate::ensemble::{Ensemble, Stage};
-use crate::system::System;
+use crate::flow::{Flow, Particles};
 use crate::{Error, LogDensity, MatMut, MatRef, Matrix, Real, Result};
 
 /// A target that is random may be so many times further from what it said than two of its answers are from
@@ -17,11 +17,11 @@ struct Answer<T> {
     score: Matrix<T>,
 }
 
-/// Compares what the target says of a system's particles with what was saved of them.
-pub(super) fn check_system<T: Real>(system: &System<'_, T>) -> Result<()> {
-    let (log_density, score) = system.last_answer();
+/// Compares what the target says of a flow's particles with what was saved of them.
+pub(super) fn check_flow<T: Real>(flow: &dyn Flow<T>) -> Result<()> {
+    let Particles { log_density, score, .. } = flow.particles()?;
     let epsilon = T::epsilon().as_f64();
-    check(log_density, score, epsilon, |log_density, score| system.ask(log_density, score))
+    check(log_density, score, epsilon, |log_density, score| flow.ask(log_density, score))
 }
 
 /// Compares what a target of precision `T` says of an ensemble with what was saved of it.

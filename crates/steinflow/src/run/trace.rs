@@ -53,37 +53,55 @@ impl Trace {
     }
 
     /// The observer that fills this trace.
-    pub fn observer<T: Real>(&mut self) -> impl Observer<T> + '_ {
-        move |at: &Snapshot<'_, T>| {
-            let last = at.step == at.total_steps;
-            // What was the last step is not one any more when a run is continued.
-            if let Some(row) = self.rows.last()
-                && row.step < at.step
-                && !row.step.is_multiple_of(self.every)
-            {
-                self.rows.pop();
-            }
-            let sum: f64 = at.log_density.iter().map(|x| x.as_f64()).sum();
-            let due = at.step > 0 && (at.step.is_multiple_of(self.every) || last);
-            // An ensemble may have particles at walls until it has weeded them.
-            if due && sum.is_finite() {
-                self.rows.push(TraceRow {
-                    step: at.step,
-                    mean_log_density: sum / at.log_density.len() as f64,
-                    velocity_norm: at.velocity_norm.unwrap_or(f64::NAN),
-                    bandwidth: at.bandwidths.first().copied(),
-                    stein_discrepancy: if last || at.step.is_multiple_of(32 * self.every) {
-                        stein_discrepancy(at)
-                    } else {
-                        None
-                    },
-                    step_size: at.step_size,
-                    gradients: at.gradients,
-                    seconds: at.elapsed.as_secs_f64(),
-                });
-            }
-            Result::Ok(ControlFlow::Continue(()))
+    pub fn observer(&mut self) -> Tracing<'_> {
+        Tracing(self)
+    }
+
+    /// Whether a row is due after this step.
+    pub fn is_due(&self, step: u64, total_steps: u64) -> bool {
+        step > 0 && (step.is_multiple_of(self.every) || step == total_steps)
+    }
+}
+
+/// Fills a trace.
+#[derive(Debug)]
+pub struct Tracing<'a>(&'a mut Trace);
+
+impl<T: Real> Observer<T> for Tracing<'_> {
+    fn is_due(&mut self, step: u64, total_steps: u64) -> bool {
+        self.0.is_due(step, total_steps)
+    }
+
+    fn observe(&mut self, at: &Snapshot<'_, T>) -> Result<ControlFlow<()>> {
+        let Trace { every, rows } = &mut *self.0;
+        let last = at.step == at.total_steps;
+        // What was the last step is not one any more when a run is continued.
+        if let Some(row) = rows.last()
+            && row.step < at.step
+            && !row.step.is_multiple_of(*every)
+        {
+            rows.pop();
         }
+        let sum: f64 = at.log_density.iter().map(|x| x.as_f64()).sum();
+        let due = at.step > 0 && (at.step.is_multiple_of(*every) || last);
+        // An ensemble may have particles at walls until it has weeded them.
+        if due && sum.is_finite() {
+            rows.push(TraceRow {
+                step: at.step,
+                mean_log_density: sum / at.log_density.len() as f64,
+                velocity_norm: at.velocity_norm.unwrap_or(f64::NAN),
+                bandwidth: at.bandwidths.first().copied(),
+                stein_discrepancy: if last || at.step.is_multiple_of(32 * *every) {
+                    stein_discrepancy(at)
+                } else {
+                    None
+                },
+                step_size: at.step_size,
+                gradients: at.gradients,
+                seconds: at.elapsed.as_secs_f64(),
+            });
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }
 

@@ -25,9 +25,7 @@ impl<T: Real> System<'_, T> {
     pub(super) fn draw_minibatch(&mut self) {
         if let Some(size) = self.batch_size {
             let rows = self.target.data_rows();
-            let mut generator = stream(self.seed, Purpose::Minibatch, self.at.batches, 0);
-            let indices = rand::seq::index::sample(&mut generator, rows, size).into_vec();
-            self.minibatch = Some(Minibatch { indices, scale: rows as f64 / size as f64 });
+            self.minibatch = Some(Minibatch::draw(self.seed, self.at.batches, rows, size));
         }
     }
 }

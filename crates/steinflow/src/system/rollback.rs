@@ -25,7 +25,7 @@ pub struct Saved<T> {
 
 impl<T: Real> Saved<T> {
     /// Checks that this is of `particles` rows of `blocks` blocks of `dim` finite numbers.
-    pub(crate) fn check(&self, particles: usize, dim: usize, blocks: usize) -> Result<()> {
+    pub fn check(&self, particles: usize, dim: usize, blocks: usize) -> Result<()> {
         let shape = |matrix: &Matrix<T>| (matrix.rows(), matrix.cols());
         let found = (shape(&self.state), shape(&self.score), self.log_density.len());
         if found != ((particles, blocks * dim), (particles, dim), particles) {

@@ -1,0 +1,120 @@
+//! Where the particles of a run are kept: on this machine's processor, or on a GPU.
+//!
+//! The processor is what is meant where nothing is written, so that configs of earlier runs still say the same.
+
+use steinflow::Error as LibraryError;
+use steinflow_cuda::{Cuda, devices};
+
+use crate::{Result, Settings, Way};
+
+/// Steps × pairs of particles × (coordinates + 45) from which on `auto` takes a GPU. A processor needs some 2.5 ps for
+/// one (16 threads, `benches/README.md`), so that this is 2.5 s: what opening a GPU and compiling for it take.
+const WORTH_IT: f64 = 1e12;
+
+/// How much there is to do in a run, in those units.
+pub(crate) fn work(steps: u64, particles: usize, dim: usize) -> f64 {
+    steps as f64 * (particles as f64).powi(2) * (dim as f64 + 45.0)
+}
+
+/// What somebody has asked for.
+enum Asked {
+    Cpu,
+    Cuda(usize),
+    Auto,
+}
+
+fn parse(name: &str) -> Result<Asked> {
+    match name.split_once(':').unwrap_or((name, "0")) {
+        ("cpu", "0") => Ok(Asked::Cpu),
+        ("auto", "0") => Ok(Asked::Auto),
+        ("cuda", number) => number.parse().map(Asked::Cuda).map_err(|_| {
+            let remedy = "give the GPU's number after `cuda:`, as `steinflow devices` lists it";
+            LibraryError::setting("device", name, remedy).into()
+        }),
+        _ => Err(LibraryError::unknown("device", name, ["cpu", "cuda", "auto"]).into()),
+    }
+}
+
+/// The number of the GPU, if there is to be one; writes down what `auto` has chosen.
+pub(crate) fn resolve(
+    asked: Option<&str>,
+    settings: &mut Settings,
+    way: &Way,
+    has_own_dynamics: bool,
+    work: f64,
+) -> Result<Option<usize>> {
+    let chosen = match parse(asked.unwrap_or("cpu"))? {
+        Asked::Cpu => None,
+        Asked::Cuda(ordinal) => {
+            if has_own_dynamics {
+                let remedy = "dynamics of your own run on the CPU";
+                return Err(LibraryError::setting("device", "cuda", remedy).into());
+            }
+            engine(ordinal, way)?;
+            Some(ordinal)
+        }
+        Asked::Auto => {
+            let runs = !has_own_dynamics && engine(0, way).is_ok();
+            let is_there = || devices().is_ok_and(|found| !found.is_empty());
+            (runs && work >= WORTH_IT && is_there()).then_some(0)
+        }
+    };
+    settings.device = chosen.map(|ordinal| format!("cuda:{ordinal}"));
+    Ok(chosen)
+}
+
+/// The engine of a method on a GPU, or why there is none.
+pub(crate) fn engine(ordinal: usize, way: &Way) -> Result<Cuda> {
+    match way {
+        Way::Flow { method, parameters, kernel, .. } => {
+            let kernel = kernel.clone().unwrap_or_default();
+            Ok(Cuda::new(ordinal, method, parameters, kernel)?)
+        }
+        Way::Auto { .. } => {
+            let remedy = "methods with an accept step run on the CPU; name another, such as svgd";
+            Err(LibraryError::setting("device", "cuda", remedy).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Settings};
+
+    fn resolve(text: &str) -> crate::Result<Config> {
+        Config::resolve(Settings::parse(std::path::Path::new("test"), text)?)
+    }
+
+    #[test]
+    fn a_processor_is_what_is_meant() {
+        for text in ["method = 'svgd'", "method = 'svgd'\ndevice = 'cpu'", "device = 'cpu'"] {
+            let config = resolve(text).unwrap();
+            assert_eq!(config.device, None);
+            assert!(!config.to_toml().contains("device"), "{}", config.to_toml());
+        }
+    }
+
+    #[test]
+    fn a_gpu_is_written_down() {
+        let config = resolve("method = 'svgd'\ndevice = 'cuda:1'").unwrap();
+        assert_eq!(config.device, Some(1));
+        assert!(config.to_toml().contains("device = \"cuda:1\""));
+        // Too little work for it, whether there is one or not.
+        let config = resolve("method = 'svgd'\nparticles = 50\ndevice = 'auto'").unwrap();
+        assert_eq!(config.device, None);
+    }
+
+    #[test]
+    fn what_does_not_run_there_is_refused() {
+        for (text, expected) in [
+            ("device = 'cuda'", "name another, such as svgd"),
+            ("method = 'gfsf'\ndevice = 'cuda'", "method is gfsf: it does not run on a GPU"),
+            ("method = 'svgd'\ndevice = 'gpu'", "there is no device `gpu`"),
+            ("method = 'svgd'\ndevice = 'cuda:x'", "give the GPU's number"),
+            ("method = 'svgd'\nprecision = 'tf32'", "only on a GPU"),
+        ] {
+            let error = resolve(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The engine: what of the library runs on a GPU, and what is refused by name.
+
+use steinflow::Result;
+use steinflow::dynamics::{Block, XI};
+use steinflow::field::{CurlForm, TimeUnit};
+use steinflow::flow::{Engine, Flow, Parts, Request, refuse};
+use steinflow::kernel::Kernel;
+use steinflow::method::{DynamicsKind, FieldKind, Method, Parameters};
+use steinflow::run::NonFinitePolicy;
+use steinflow::{Error, Real};
+
+use crate::device::Device;
+use crate::dynamics::{Repulsion, Varying};
+use crate::flow::CudaFlow;
+use crate::motion::{Field, shapes};
+
+/// A method of the catalogue on a GPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cuda {
+    ordinal: usize,
+    field: Field,
+    varying: Option<Varying>,
+}
+
+/// What refusals call it.
+const GPU: &str = "a GPU";
+
+impl Cuda {
+    /// A method with its parameters and kernel on the GPU of this number; refuses what does not run there.
+    pub fn new(
+        ordinal: usize,
+        method: &Method,
+        parameters: &Parameters,
+        kernel: Kernel,
+    ) -> Result<Self> {
+        let varying = match method.dynamics {
+            DynamicsKind::Langevin | DynamicsKind::Sghmc | DynamicsKind::ThirdOrder => None,
+            DynamicsKind::Sgnht => {
+                let rate = 1.0 / (parameters.mu * parameters.sigma.powi(2));
+                Some(Varying { block: steinflow::dynamics::R, rate, divergence: (XI, -rate) })
+            }
+            DynamicsKind::Riemannian | DynamicsKind::Sgrhmc => {
+                return Err(refuse("method", &method.name, GPU));
+            }
+        };
+        let repulsion = match method.field {
+            FieldKind::SteinStarred | FieldKind::BlobStarred => Repulsion::Diffusion,
+            _ => Repulsion::All,
+        };
+        let field = match method.field {
+            FieldKind::Diffusion => Field::Diffusion { is_random: true },
+            FieldKind::Drift => Field::Diffusion { is_random: false },
+            FieldKind::Stein | FieldKind::SteinStarred => {
+                if kernel.affine > 0.0 {
+                    return Err(refuse("affine", kernel.affine, GPU));
+                }
+                if parameters.time_unit == TimeUnit::Eigenvalue {
+                    return Err(refuse("time unit", "lambda", GPU));
+                }
+                if varying.is_some() && parameters.curl == CurlForm::Symmetrised {
+                    return Err(refuse("curl", "symmetrised", GPU));
+                }
+                Field::Stein { kernel, repulsion, is_fast: false }
+            }
+            FieldKind::Blob | FieldKind::BlobStarred | FieldKind::Gfsd => {
+                let is_blob = method.field != FieldKind::Gfsd;
+                Field::Ratio { kernel, repulsion, is_blob, is_fast: false }
+            }
+            _ => return Err(refuse("method", &method.name, GPU)),
+        };
+        Ok(Self { ordinal, field, varying })
+    }
+
+    /// Takes products of kernel sums with 11 bits instead of 22: faster in more than a few dimensions.
+    pub fn fast(mut self) -> Self {
+        if let Field::Stein { is_fast, .. } | Field::Ratio { is_fast, .. } = &mut self.field {
+            *is_fast = true;
+        }
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_parts(self) -> (Field, Option<Varying>) {
+        (self.field, self.varying)
+    }
+
+    /// Bytes that a run takes on the device, about; the target's data are not known here.
+    fn bytes(&self, request: &Request, size: usize, processors: usize) -> u64 {
+        let (structure, count) = (&request.structure, request.particles);
+        let (dim, blocks) = (structure.dim(), structure.blocks());
+        let own = (count as u64) * ((blocks + 1) * dim * size) as u64;
+        // Splitting has a plan for every stage, Euler one for all blocks.
+        let all: Vec<usize> = (0..blocks).collect();
+        let stages = structure.stages().into_iter().chain([all]);
+        let plans = stages.flat_map(|moving| {
+            let varies = self.varying.is_some();
+            shapes(&self.field, structure, varies, moving.len(), count, size)
+        });
+        own + plans.map(|(shape, ..)| shape.bytes(processors)).sum::<u64>()
+    }
+}
+
+impl<T: Real> Engine<T> for Cuda {
+    fn check(&self, request: &Request) -> Result<()> {
+        if request.preconditioner.is_some() {
+            return Err(refuse("precondition", "rms", GPU));
+        }
+        if request.joint_accept {
+            return Err(refuse("accept", "true", GPU));
+        }
+        if request.policy == NonFinitePolicy::Freeze {
+            return Err(refuse("non_finite", "freeze", GPU));
+        }
+        let structure = &request.structure;
+        let is_known = |block: &Block| {
+            matches!(block, Block::Scalar(_))
+                || (matches!(block, Block::DiagonalCoefficients(0)) && self.varying.is_some())
+        };
+        let diffusion = structure.diffusion_blocks().map(|(_, block)| block);
+        let curl = structure.curl_blocks().map(|(_, _, block)| block);
+        if let Some(block) = diffusion.chain(curl).find(|block| !is_known(block)) {
+            return Err(refuse("a block of A or C", format!("{block:?}"), GPU));
+        }
+        // Numbers of rows and columns are `int` on the device.
+        let numbers = request.particles.saturating_mul(structure.dim() * (structure.blocks() + 1));
+        if request.particles > 1 << 28 || numbers > 1 << 34 {
+            let remedy = "a GPU takes at most 2^28 particles and 2^34 numbers";
+            return Err(Error::setting("number of particles", request.particles, remedy));
+        }
+        let device = Device::open(self.ordinal)?;
+        let (needed, free) =
+            (self.bytes(request, size_of::<T>(), device.processors), device.free_memory()?);
+        if needed > free {
+            let remedy = format!(
+                "they need {} MiB on cuda:{}, and {} MiB are free; take fewer, or run with device cpu",
+                needed >> 20,
+                self.ordinal,
+                free >> 20
+            );
+            return Err(Error::setting("number of particles", request.particles, remedy));
+        }
+        Ok(())
+    }
+
+    fn start<'a>(&self, parts: Parts<'a, T>, request: &Request) -> Result<Box<dyn Flow<T> + 'a>> {
+        let device = Device::open(self.ordinal)?;
+        let (field, varying) = (self.field.clone(), self.varying.clone());
+        Ok(Box::new(CudaFlow::new(device, parts, request, field, varying)?))
+    }
+}

@@ -1,0 +1,40 @@
+//! Steinflow on NVIDIA GPUs: particles, momenta, scores and kernel sums stay on the device for the whole run.
+//!
+//! [`Cuda`] is an [`Engine`](steinflow::flow::Engine): hand it to [`Sampler::on`](steinflow::Sampler::on). Its
+//! kernels are CUDA C++ in `kernels/`, compiled by NVRTC for the shapes of a run when it starts; driver and
+//! compiler are loaded then, so that the same binary runs where there are none.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `device` | a GPU: kernels, memory |
+//! | `sums` | Σⱼ kᵢⱼ (Rⱼ, 1), in three ways |
+//! | `bandwidth` | median rules |
+//! | `dynamics` | (A, C) as text |
+//! | `motion` | one move of some blocks |
+//! | `target` | log π and its score, on the device or by the host |
+//! | `flow` | particles under way |
+//! | `engine` | what runs, and what is refused |
+//! | `launch` | all that is `unsafe` |
+//!
+//! Sums have a fixed order and noise comes from counters, so that the same GPU gives the same bits, run after
+//! run and after a resume. They are not the bits of the host.
+
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "numbers of rows and columns are checked when a run is asked for"
+)]
+
+mod bandwidth;
+mod device;
+mod dynamics;
+mod engine;
+mod flow;
+mod launch;
+mod motion;
+mod sums;
+mod target;
+#[cfg(test)]
+mod tests;
+
+pub use device::{Device, DeviceInfo, devices};
+pub use engine::Cuda;
