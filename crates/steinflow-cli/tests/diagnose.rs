@@ -51,6 +51,28 @@ fn runs_that_went_wrong_are_told_apart() {
 }
 
 #[test]
+fn models_that_need_no_data_end_in_trust_with_their_defaults() {
+    let desk = Desk::new();
+    let models = json(&desk.succeed("models --json"));
+    let free: Vec<&str> = models
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|model| model["needs_data"] == false)
+        .map(|model| model["name"].as_str().unwrap())
+        .collect();
+    assert!(free.len() >= 8, "{free:?}");
+    for name in free {
+        desk.succeed(&format!("sample {name} -q --out {name}"));
+        let found = json(&desk.read(&format!("{name}/diagnosis.json")));
+        // The funnel's tails are too heavy for standard deviations, and it says so.
+        let expected = if name == "funnel" { "means-only" } else { "trust" };
+        assert_eq!(found["verdict"], expected, "{name}: {}", found["headline"]);
+        assert_eq!(name == "funnel", found["headline"].as_str().unwrap().contains("heavy tails"));
+    }
+}
+
+#[test]
 fn momenta_chains_and_seeds_are_reported() {
     let desk = Desk::new();
     let run = "sample gaussian --method sghmc --steps 400 --collect-from 200 --collect-every 10 -q";
@@ -162,6 +184,12 @@ fn advice_is_worth_following() {
             "gaussian -m ld --steps 40 --step-size 0.001 --start-mean 5 --start-sd 0.5",
             "auto, which needs no steps",
             "gaussian -m auto --start-mean 5 --start-sd 0.5",
+        ),
+        (
+            "short",
+            "gaussian -m sghmc --warm-up=false --steps 60 --start-mean 5",
+            "take more steps",
+            "gaussian -m sghmc --warm-up=false --steps 4000 --start-mean 5",
         ),
     ] {
         let (verdict, advice) = diagnosis(bad, name);
