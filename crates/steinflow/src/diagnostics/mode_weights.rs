@@ -62,9 +62,10 @@ pub(super) fn weigh(view: &View<'_>, log_density: &[f64]) -> Result<Modes> {
     };
     let first = climbed(&of_every(FIRST))?;
     let chosen = of_every(MOST_PARTICLES);
-    let modes = match first.iter().any(|&mode| mode != first[0]) {
-        true => climbed(&chosen)?,
-        false => vec![0; chosen.len()],
+    let modes = if first.iter().any(|&mode| mode != first[0]) {
+        climbed(&chosen)?
+    } else {
+        vec![0; chosen.len()]
     };
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); all];
     chosen.iter().zip(&modes).for_each(|(&i, &mode)| members[mode].push(i));

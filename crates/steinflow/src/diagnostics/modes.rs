@@ -289,10 +289,11 @@ impl Known<'_> {
                 let lowest = way.iter().copied().fold(first, f64::min);
                 lowest > self.modes[m].log_density.min(log_density) - VALLEY
             });
-        Ok(joined.map(|(&(_, _, m), _)| m).unwrap_or_else(|| {
-            self.modes.push(Mode { top: top.to_vec(), log_density, share: 0.0, probes: 0 });
-            self.modes.len() - 1
-        }))
+        if let Some((&(_, _, mode), _)) = joined {
+            return Ok(mode);
+        }
+        self.modes.push(Mode { top: top.to_vec(), log_density, share: 0.0, probes: 0 });
+        Ok(self.modes.len() - 1)
     }
 }
 

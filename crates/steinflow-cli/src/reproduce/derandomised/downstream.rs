@@ -74,7 +74,9 @@ pub fn run(journal: &jobs::Ledger, counts: &[usize], seeds: u64) -> Result<(Stri
         let _ = writeln!(csv, "{way},{count},{seed},{},{a:.3e},{b:.3e},{c:.3e},", found.gradients);
     }
     let mut table = String::from("| way | points | gradients |");
-    ANSWERS.iter().for_each(|answer| table.extend([" ", answer, " |"]));
+    for answer in ANSWERS {
+        table.extend([" ", answer, " |"]);
+    }
     table.push_str("\n|---|---|---|---|---|---|\n");
     for way in WAYS {
         for &count in counts {

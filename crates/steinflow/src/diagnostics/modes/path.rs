@@ -61,7 +61,7 @@ fn across(way: &Matrix<f64>, score: &Matrix<f64>, lengths: &[f64]) -> Matrix<f64
 
 /// The same way with points that are equally far apart.
 fn evenly(way: &Matrix<f64>) -> Matrix<f64> {
-    let mut at = vec![0.0; POINTS];
+    let mut at = [0.0; POINTS];
     for i in 1..POINTS {
         at[i] = at[i - 1] + distance(way.row(i), way.row(i - 1));
     }
