@@ -13,7 +13,6 @@ use serde::Serialize;
 use steinflow::Matrix;
 use steinflow_io::record::{DIAGNOSIS, Diagnosis, Table};
 use steinflow_io::{add_to_run, parquet_memory, write_json};
-use steinflow_models::data::read_table;
 use steinflow_models::memory::available;
 
 use crate::args::DiagnoseArguments;
@@ -129,7 +128,9 @@ impl PointFile {
             return Err(steinflow::Error::setting(what, path.display(), remedy).into());
         }
         if path.extension().is_none_or(|extension| extension != "parquet") {
-            return Ok(Self::Csv(read_table(path, None)?.0));
+            return Ok(Self::Csv(
+                steinflow_models::data::Table::read(path).map_err(steinflow_models::Error::from)?,
+            ));
         }
         let needed = parquet_memory(path)?;
         if let Some(free) = available().filter(|&free| needed > free) {

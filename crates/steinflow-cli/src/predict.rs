@@ -8,7 +8,7 @@ use serde_json::json;
 use steinflow::{Error as LibraryError, Real};
 use steinflow_io::record::{CONFIG, FinishedRun};
 use steinflow_io::{Error as IoError, WholeFile};
-use steinflow_models::data::{NewRows, Standardisation, read_table};
+use steinflow_models::data::{NewRows, Standardisation, read_new_rows};
 use steinflow_models::{Describe as _, NETWORK};
 
 use crate::args::PredictArguments;
@@ -34,10 +34,12 @@ pub fn command(arguments: &PredictArguments) -> Result<ExitCode> {
     let run = open(&arguments.run)?;
     let record = Record::read(&run)?;
     let standardisation = record.standardisation();
-    let (table, _) = read_table(&arguments.data, arguments.data_dir.as_deref())?;
+    let (data, data_dir) = (&arguments.data, arguments.data_dir.as_deref());
+    let table = read_new_rows(data, data_dir, &standardisation.recipe)?;
     let rows = standardisation.standardise_new(&table).map_err(steinflow_models::Error::from)?;
     let theta = Theta::read(&run)?;
-    let request = Request { arguments, record, standardisation, rows, theta, levels };
+    let numbers = (0..table.values().rows()).map(|row| table.number(row)).collect();
+    let request = Request { arguments, record, standardisation, rows, numbers, theta, levels };
     let (predictions, count) = if request.theta.is_f32() {
         request.predict::<f32>()?
     } else {
@@ -81,6 +83,8 @@ struct Request<'a> {
     record: Record,
     standardisation: Standardisation,
     rows: NewRows,
+    /// Where the rows stand in the file.
+    numbers: Vec<usize>,
     theta: Theta<'a>,
     levels: Vec<f64>,
 }
@@ -109,8 +113,7 @@ impl Request<'_> {
         count: usize,
         out: Option<WholeFile>,
     ) -> Result<ExitCode> {
-        let numbers: Vec<usize> = (0..self.rows.inputs.rows()).collect();
-        let csv = predictions.to_csv(&numbers, self.rows.targets_in_units.as_deref());
+        let csv = predictions.to_csv(&self.numbers, self.rows.targets_in_units.as_deref());
         let Some(file) = out else {
             std::io::stdout().lock().write_all(csv.as_bytes())?;
             if !self.arguments.quiet {
@@ -122,7 +125,7 @@ impl Request<'_> {
         let mut out = std::io::stdout().lock();
         if self.arguments.json {
             let summary = json!({
-                "rows": numbers.len(),
+                "rows": self.numbers.len(),
                 "target": self.standardisation.target_name,
                 "predicted_with": self.predicted_with(count),
                 "levels": self.levels,

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use steinflow::Real;
 
-use crate::data::{Table, read_table};
+use crate::data::{Choices, Table, read_table};
 use crate::network::fit;
 use crate::posteriors;
 use crate::regression::{linear, logistic};
@@ -116,13 +116,22 @@ steinflow::settings! {
             dim: usize as "D",
             /// Largest over smallest variance of the model gaussian with a chosen dim.
             condition: f64 as "KAPPA",
-            /// Data of a regression or network: a CSV file (a header row, then numbers; may be gzipped),
-            /// or a name of `steinflow data list` [default for bnn: penguins].
+            /// Data of a regression or network: a CSV file with a header row (may be gzipped), a Parquet
+            /// file, or a name of `steinflow data list` [default for bnn: penguins].
             data: PathBuf as "FILE",
             /// Where to look for data sets by name, before $STEINFLOW_DATA and the cache.
             data_dir: PathBuf as "DIR",
-            /// Column of the CSV file to predict [default: the last].
+            /// Column of the data to predict [default: the last].
             target: String as "COLUMN",
+            /// Columns to predict from, separated by commas [default: all others that say something].
+            features: Vec<String> as "COLUMNS",
+            /// Columns to leave out, separated by commas.
+            drop: Vec<String> as "COLUMNS",
+            /// Columns of numbers that are names of categories, separated by commas [default: text alone].
+            categorical: Vec<String> as "COLUMNS",
+            /// What to do about rows with empty cells: `drop` them, put the column's `mean` (or most
+            /// frequent level) there, or `error` [default: drop].
+            missing: String as "RULE",
             /// Prior standard deviation of regression coefficients [default: 2.5].
             prior_sd: f64 as "SD",
             /// Noise of linear regression, in standard deviations of the target column [default: 1].
@@ -204,7 +213,7 @@ impl ModelSpec {
         let Some(given) = self.data.as_deref().or(default.map(Path::new)) else {
             return Err(Error::DataRequired { model: self.name().to_owned() });
         };
-        read_table(given, self.data_dir.as_deref())
+        read_table(given, self.data_dir.as_deref(), &Choices::of(self)?)
     }
 }
 

@@ -53,6 +53,11 @@ pub trait Describe: Send + Sync {
         None
     }
 
+    /// What was made of the model's data, a line each; nothing without data.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// For two coordinates: `[[x_min, x_max], [y_min, y_max]]` of a plot that shows the density.
     fn window(&self) -> Option<[[f64; 2]; 2]> {
         None

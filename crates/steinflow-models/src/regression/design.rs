@@ -16,6 +16,7 @@ pub struct Design {
     target: Vec<f64>,
     names: Vec<String>,
     scalings: Vec<Scaling>,
+    notes: Vec<String>,
 }
 
 impl Design {
@@ -56,7 +57,8 @@ impl Design {
             _ => scalings[j - 1].standardise(values.row(i)[features[j - 1]]),
         });
         let target = (0..values.rows()).map(|i| values.row(i)[target_column]).collect();
-        Ok(Self { target_name, rows, target, names, scalings })
+        let notes = table.notes().to_vec();
+        Ok(Self { target_name, rows, target, names, scalings, notes })
     }
 
     /// X, a row of data a row.
@@ -77,6 +79,11 @@ impl Design {
     /// `intercept` and the features' names.
     pub fn parameter_names(&self) -> &[String] {
         &self.names
+    }
+
+    /// What was made of the table, a line each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// How each feature was standardised, in the order of the features (the intercept has none).

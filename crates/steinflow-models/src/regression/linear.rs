@@ -20,7 +20,17 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
     formula: "y ~ N(Xθ, σ²), θ ~ N(0, s² I), σ = noise-sd, s = prior-sd; X has an intercept; features \
               and y are standardised, so coefficients are on the standardised scale",
     reference: "textbook",
-    options: &["data", "data_dir", "target", "prior_sd", "noise_sd"],
+    options: &[
+        "data",
+        "data_dir",
+        "target",
+        "features",
+        "drop",
+        "categorical",
+        "missing",
+        "prior_sd",
+        "noise_sd",
+    ],
     single: build,
     double: build,
 };
@@ -131,6 +141,10 @@ impl<T: Real> LogDensity<T> for LinearRegression<T> {
 impl<T: Real> Describe for LinearRegression<T> {
     fn parameter_names(&self) -> Vec<String> {
         self.design.parameter_names().to_vec()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.design.notes().to_vec()
     }
 
     fn start(&self) -> Start {

@@ -16,7 +16,16 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
     formula: "P(y = 1) = 1/(1 + exp(−Xθ)), θ ~ N(0, s² I), s = prior-sd; X has an intercept; features \
               are standardised, so coefficients are on the standardised scale",
     reference: "textbook",
-    options: &["data", "data_dir", "target", "prior_sd"],
+    options: &[
+        "data",
+        "data_dir",
+        "target",
+        "features",
+        "drop",
+        "categorical",
+        "missing",
+        "prior_sd",
+    ],
     single: build,
     double: build,
 };
@@ -151,6 +160,10 @@ impl<T: Real> LogDensity<T> for LogisticRegression<T> {
 impl<T: Real> Describe for LogisticRegression<T> {
     fn parameter_names(&self) -> Vec<String> {
         self.design.parameter_names().to_vec()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.design.notes().to_vec()
     }
 
     fn start(&self) -> Start {

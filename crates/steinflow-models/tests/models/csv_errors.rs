@@ -40,24 +40,16 @@ fn a_missing_file_is_named() {
 fn a_directory_is_called_one() {
     let error = Table::read(env!("CARGO_MANIFEST_DIR")).unwrap_err();
     assert!(matches!(error, TableError::Directory { .. }), "{error}");
-    says(&error, &[env!("CARGO_MANIFEST_DIR"), "is a directory", "CSV file"]);
+    says(&error, &[env!("CARGO_MANIFEST_DIR"), "is a directory", "CSV or Parquet file"]);
 }
 
 #[test]
 fn other_separators_are_recognised() {
-    for (text, name) in [
-        ("a;y\n1,5;2\n", "semicolons"),
-        ("\"a\";\"y\"\n1;2\n", "semicolons"),
-        ("a\ty\n1\t2\n", "tabs"),
-        ("1;2\n3;4\n", "semicolons"),
-    ] {
-        let error = read(text);
-        assert!(
-            matches!(error, TableError::OtherSeparator { separator, .. } if separator == name),
-            "{error}"
-        );
-        says(&error, &["data.csv, line 1", &format!("separated by {name}"), "with commas"]);
+    for text in ["a;y\n1,5;2\n", "\"a\";\"y\"\n1.5;2\n", "a\ty\n1.5\t2\n", "a|y\n1.5|2\n"] {
+        let table = Table::from_reader(text.as_bytes(), "data.csv").unwrap();
+        assert_eq!((table.columns().len(), table.values().row(0)), (2, &[1.5, 2.0][..]), "{text}");
     }
+    assert!(matches!(read("1;2\n3;4\n"), TableError::NoHeader { .. }));
     // Beside commas they are part of a name.
     let table = Table::from_reader("a;b,y\n1,2\n".as_bytes(), "data.csv").unwrap();
     assert_eq!(table.columns(), ["a;b", "y"]);
@@ -107,7 +99,7 @@ fn ragged_rows_are_located() {
             matches!(error, TableError::RaggedRow { line: 3, found, expected: 2, .. } if found == cells),
             "{error}"
         );
-        says(&error, &["data.csv, line 3", "commas"]);
+        says(&error, &["data.csv, line 3", "separators"]);
     }
 }
 
@@ -122,7 +114,7 @@ fn bad_cells_are_located() {
     assert!(matches!(error, TableError::NotANumber { line: 4, .. }), "{error}");
     says(&error, &["data.csv, line 4, column `y`", "`four`", "not a number"]);
 
-    for text in ["nan", "NaN", "inf", "-Infinity", "1e999"] {
+    for text in ["inf", "-Infinity", "1e999"] {
         let error = read(&format!("a,y\n{text},2\n"));
         assert!(matches!(error, TableError::NotFinite { line: 2, .. }), "{error}");
         says(&error, &["column `a`", &format!("`{text}`"), "not finite"]);

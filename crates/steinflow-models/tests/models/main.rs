@@ -12,3 +12,4 @@ mod regressions;
 mod scores;
 mod splits;
 mod support;
+mod tables;
