@@ -364,9 +364,6 @@ fn record_model_defaults(settings: &mut Settings) -> Result<()> {
     if info.takes("prior_sd") {
         spec.prior_sd.get_or_insert(regression::DEFAULT_PRIOR_SD);
     }
-    if info.takes("noise_sd") {
-        spec.noise_sd.get_or_insert(regression::DEFAULT_NOISE_SD);
-    }
     Ok(())
 }
 

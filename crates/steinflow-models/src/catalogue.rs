@@ -10,7 +10,9 @@ use steinflow::Real;
 use crate::data::{Choices, Table, read_table};
 use crate::network::fit;
 use crate::posteriors;
-use crate::regression::{linear, logistic};
+use crate::regression::{
+    bernoulli, multinomial, negative_binomial, normal, ordinal, poisson, student_t,
+};
 use crate::toy::{
     banana, crescent, funnel, gaussian, gaussian_mixture, isotropic, ring, tri_crescent,
 };
@@ -79,8 +81,13 @@ static MODELS: &[ModelInfo] = &[
     banana::ENTRY,
     funnel::ENTRY,
     ring::ENTRY,
-    linear::ENTRY,
-    logistic::ENTRY,
+    normal::ENTRY,
+    student_t::ENTRY,
+    bernoulli::ENTRY,
+    multinomial::ENTRY,
+    ordinal::ENTRY,
+    poisson::ENTRY,
+    negative_binomial::ENTRY,
     fit::ENTRY,
 ];
 
@@ -132,10 +139,16 @@ steinflow::settings! {
             /// What to do about rows with empty cells: `drop` them, put the column's `mean` (or most
             /// frequent level) there, or `error` [default: drop].
             missing: String as "RULE",
-            /// Prior standard deviation of regression coefficients [default: 2.5].
+            /// Prior standard deviation of regression coefficients, for standardised columns
+            /// [default: 2.5].
             prior_sd: f64 as "SD",
-            /// Noise of linear regression, in standard deviations of the target column [default: 1].
+            /// Prior of regression coefficients: `normal`, or `horseshoe`, by which most are near 0 and few
+            /// are large [default: normal].
+            prior: String as "NAME",
+            /// Known noise of linear regression, in units of the target [default: learned].
             noise_sd: f64 as "SD",
+            /// Column that is added to the linear predictor of counts: the logarithm of an exposure.
+            offset: String as "COLUMN",
             /// Units of a network's hidden layers, separated by commas [default: 50].
             hidden: Vec<usize> as "UNITS",
             /// Activation of a network's hidden layers: relu or tanh [default: relu].

@@ -46,10 +46,13 @@ impl Choices {
                 return Err(steinflow::Error::unknown("missing", other, known).into());
             }
         };
+        // A column that a model asks for is no feature, and is needed all the same.
+        let features = spec.features.as_ref();
+        let features = features.map(|own| own.iter().chain(&spec.offset).cloned().collect());
         Ok(Self {
             target: spec.target.clone(),
             drop: spec.drop.clone().unwrap_or_default(),
-            features: spec.features.clone(),
+            features,
             categorical: spec.categorical.clone().unwrap_or_default(),
             levels: Vec::new(),
             missing,

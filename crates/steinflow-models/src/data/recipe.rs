@@ -3,7 +3,7 @@
 //! A [`Recipe`] is chosen once, from the data that a model is fitted to, and kept with the run; new rows
 //! go the same way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use steinflow::Matrix;
@@ -158,8 +158,10 @@ impl Recipe {
     fn make(&self, frame: &Frame, with_target: bool) -> Result<Table, TableError> {
         let used = || self.columns.iter().filter(|own| with_target || own.name != self.target);
         let mut places = Vec::new();
+        let known: HashMap<&str, usize> =
+            frame.columns.iter().map(String::as_str).zip(0..).collect();
         for own in used() {
-            let place = frame.columns.iter().position(|name| *name == own.name);
+            let place = known.get(own.name.as_str()).copied();
             places.push(place.ok_or_else(|| TableError::MissingFeature {
                 file: frame.file.clone(),
                 column: own.name.clone(),

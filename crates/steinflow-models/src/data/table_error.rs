@@ -282,13 +282,57 @@ pub enum TableError {
         /// The column's name.
         column: String,
         /// The value found.
+        value: String,
+    },
+
+    /// A target of words where numbers are predicted.
+    #[error(
+        "{}, column `{column}`: the target holds words (`{level}`), and this model predicts numbers: choose \
+         another target, or logistic-, multinomial- or ordinal-regression", .file.display()
+    )]
+    TargetOfWords {
+        /// The file.
+        file: PathBuf,
+        /// The column's name.
+        column: String,
+        /// One of the words.
+        level: String,
+    },
+
+    /// A target of counts that is not one.
+    #[error(
+        "{}, line {line}, column `{column}`: the model predicts counts, found {value}: choose a target of \
+         whole numbers from 0", .file.display()
+    )]
+    NotACount {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// The value found.
         value: f64,
     },
 
-    /// A target of logistic regression with 0 or 1 alone.
+    /// A target of classes that are too many.
     #[error(
-        "{}, column `{column}`: every row holds {value}, so there is nothing to learn: add rows of the \
-         other class or choose another target", .file.display()
+        "{}, column `{column}`: {found} different values are too many classes: choose another target, or a \
+         model of numbers", .file.display()
+    )]
+    TooManyClasses {
+        /// The file.
+        file: PathBuf,
+        /// The column's name.
+        column: String,
+        /// How many there are.
+        found: usize,
+    },
+
+    /// A target of classes with one alone.
+    #[error(
+        "{}, column `{column}`: every row holds {value}, so there is nothing to learn: add rows of another \
+         class or choose another target", .file.display()
     )]
     OneClass {
         /// The file.
@@ -296,6 +340,6 @@ pub enum TableError {
         /// The column's name.
         column: String,
         /// Its only value.
-        value: f64,
+        value: String,
     },
 }

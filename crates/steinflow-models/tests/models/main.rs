@@ -5,6 +5,7 @@ mod csv_errors;
 mod data_sets;
 mod exact_answers;
 mod false_alarms;
+mod families;
 mod reference;
 mod reference_vectors;
 mod regression_data;
