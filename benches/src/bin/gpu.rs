@@ -14,7 +14,7 @@ use steinflow::run::NonFinitePolicy;
 use steinflow::testing::random_states;
 use steinflow::{LogDensity, Real, Result};
 use steinflow_cuda::{Cuda, devices};
-use steinflow_models::data::read_table;
+use steinflow_models::data::{Choices, read_table};
 use steinflow_models::regression::LogisticRegression;
 use steinflow_models::toy::Isotropic;
 
@@ -95,7 +95,7 @@ fn logistic() -> LogisticRegression<f32> {
     let text = format!("{},y\n{}", names.join(","), rows.collect::<String>());
     let path = std::env::temp_dir().join(format!("steinflow-gpu-{}.csv", std::process::id()));
     std::fs::write(&path, text).expect("a temporary file can be written");
-    let (table, _) = read_table(&path, None).expect("it was just written");
+    let (table, _) = read_table(&path, None, &Choices::default()).expect("it was just written");
     let _ = std::fs::remove_file(&path);
     LogisticRegression::new(&table, None, 2.5).expect("two classes")
 }

@@ -44,11 +44,12 @@ pub enum Command {
     /// more of them; settings that would change the numbers ask for --branch, which leaves the run as
     /// it is and goes on in a folder of its own.
     Resume(ResumeArguments),
-    /// Predict for the rows of a table with a network that was sampled before.
+    /// Predict for the rows of a table with a regression or a network that was sampled before.
     ///
-    /// Gives mean, standard deviation and quantiles for every row, as CSV. The table has the features
-    /// that the network was trained on, by name and in any order; where it has the target too, the
-    /// predictions are scored. The training data is not needed.
+    /// Gives mean, standard deviation and quantiles for every row, or the probability of every class, as
+    /// CSV. The table has the columns that the model was fitted to, by name and in any order, and is read
+    /// as they were; where it has the target too, the predictions are scored. The data of the fit is not
+    /// needed.
     Predict(PredictArguments),
     /// Say whether the particles of a run can be believed, why, and what to try next.
     ///
@@ -102,9 +103,9 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = PREDICT_EXAMPLES)]
 pub struct PredictArguments {
-    /// The folder of a `steinflow sample bnn`.
+    /// The folder of a run on a regression or on bnn.
     pub run: PathBuf,
-    /// What to predict for: a CSV file (may be gzipped), or a name of `steinflow data list`.
+    /// What to predict for: a CSV file (may be gzipped), a Parquet file, or a name of `steinflow data list`.
     #[arg(long, value_name = "FILE")]
     pub data: PathBuf,
     /// Where to look for data sets by name, before $STEINFLOW_DATA and the cache.

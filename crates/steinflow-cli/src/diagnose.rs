@@ -13,7 +13,7 @@ use serde::Serialize;
 use steinflow::Matrix;
 use steinflow_io::record::{DIAGNOSIS, Diagnosis, Table};
 use steinflow_io::{add_to_run, parquet_memory, write_json};
-use steinflow_models::data::read_table;
+use steinflow_models::Model;
 use steinflow_models::memory::available;
 
 use crate::args::DiagnoseArguments;
@@ -62,7 +62,7 @@ pub fn command(arguments: &DiagnoseArguments) -> Result<ExitCode> {
     let reference = arguments
         .reference
         .as_deref()
-        .map(|path| read_reference(path, &runs[0].model.parameter_names()))
+        .map(|path| read_reference(path, &*runs[0].model))
         .transpose()?;
     let mut examined = Vec::new();
     for (run, path) in runs.iter().zip(&arguments.runs) {
@@ -111,9 +111,9 @@ pub fn command(arguments: &DiagnoseArguments) -> Result<ExitCode> {
 }
 
 /// Points of a Parquet or CSV file whose columns are the model's parameters.
-fn read_reference(path: &Path, names: &[String]) -> Result<Matrix<f64>> {
-    let file = PointFile::open("reference", path)?;
-    file.columns(names)
+fn read_reference(path: &Path, model: &dyn Model<f64>) -> Result<Matrix<f64>> {
+    let shown = PointFile::open("reference", path)?.columns(&model.parameter_names())?;
+    Ok(model.units().map_or_else(|| shown.clone(), |units| units.hide(&shown, model.dim())))
 }
 
 /// A Parquet or CSV file.
@@ -129,7 +129,9 @@ impl PointFile {
             return Err(steinflow::Error::setting(what, path.display(), remedy).into());
         }
         if path.extension().is_none_or(|extension| extension != "parquet") {
-            return Ok(Self::Csv(read_table(path, None)?.0));
+            return Ok(Self::Csv(
+                steinflow_models::data::Table::read(path).map_err(steinflow_models::Error::from)?,
+            ));
         }
         let needed = parquet_memory(path)?;
         if let Some(free) = available().filter(|&free| needed > free) {
@@ -154,7 +156,7 @@ impl PointFile {
 }
 
 fn moments(runs: &[PastRun]) -> Vec<MomentRow> {
-    let samples: Vec<Matrix<f64>> = runs.iter().map(PastRun::sample).collect();
+    let samples: Vec<Matrix<f64>> = runs.iter().map(PastRun::shown).collect();
     let over_runs = |of: &dyn Fn(&Matrix<f64>) -> f64| {
         let values: Vec<f64> = samples.iter().map(of).collect();
         let n = values.len() as f64;

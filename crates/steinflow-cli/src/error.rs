@@ -21,8 +21,8 @@ pub enum Error {
     #[error(transparent)]
     Config(#[from] steinflow_config::Error),
     /// A folder that cannot predict.
-    #[error("{} {found}: give the folder of a finished `steinflow sample bnn`", path.display())]
-    NotANetworkRun { path: PathBuf, found: String },
+    #[error("{} {found}: give the folder of a finished run on a regression or on bnn", path.display())]
+    CannotPredict { path: PathBuf, found: String },
     /// A port that cannot be listened on.
     #[error(
         "cannot show the run on port {port}: {source}; choose another with --live PORT, or take any \
@@ -90,7 +90,7 @@ impl Error {
             Self::Output(error) => error.is_usage(),
             Self::Fetch(error) => error.is_usage(),
             Self::Config(error) => error.is_usage(),
-            Self::NotANetworkRun { .. }
+            Self::CannotPredict { .. }
             | Self::Live { .. }
             | Self::TooLarge { .. }
             | Self::TableTooLarge { .. }

@@ -5,7 +5,7 @@ use steinflow::{Matrix, Real};
 use steinflow_io::plot::{Density, Groups, ParticlePlot, limits_of};
 use steinflow_io::record::{self, Summary, column};
 use steinflow_io::{Column, RunFolder, Values, write_json, write_parquet};
-use steinflow_models::Model;
+use steinflow_models::{Model, Units};
 
 use crate::error::Result;
 use crate::frames::Frames;
@@ -31,19 +31,23 @@ pub fn write<T: Real>(
 ) -> Result<()> {
     let &Found { outcome, trace, samples, frames } = found;
     let names = model.parameter_names();
-    let columns = particle_columns(&names, outcome);
+    let units = model.units();
+    let columns = particle_columns(&names, units.as_ref(), outcome);
     folder.write_with(record::PARTICLES, |file| write_parquet(&columns, file))?;
     folder.write_with(record::TRACE, |file| write_parquet(&trace_columns(trace), file))?;
     if let Some(samples) = samples {
-        let columns = sample_columns(&names, samples);
+        let columns = sample_columns(&names, units.as_ref(), samples);
         folder.write_with(record::SAMPLES, |file| write_parquet(&columns, file))?;
     }
     if config.settings().points == Some(true) {
         write_points(folder, &names, model, outcome, samples)?;
     }
     if let Some(frames) = frames {
-        let columns = frames.columns(&names, outcome);
+        let columns = frames.columns(&names, units.as_ref(), outcome);
         folder.write_with(record::FRAMES, |file| write_parquet(&columns, file))?;
+    }
+    if let Some(fitted) = model.fitted() {
+        folder.write_with(record::STANDARDISATION, |file| write_json(&fitted, file))?;
     }
     folder.write_with(record::SUMMARY, |file| write_json(summary, file))?;
     if let Some(report) = report {
@@ -66,11 +70,17 @@ fn numbers<T: Real>(values: impl Iterator<Item = T>) -> Values {
 }
 
 /// z under the names of its columns, then log π.
-fn particle_columns<T: Real>(names: &[String], outcome: &Outcome<T>) -> Vec<Column> {
+fn particle_columns<T: Real>(
+    names: &[String],
+    units: Option<&Units>,
+    outcome: &Outcome<T>,
+) -> Vec<Column> {
     let own = record::state_columns(&outcome.structure.block_names(), names);
+    let shown = units.map(|units| units.show(&outcome.state, names.len()));
+    let shown = shown.as_ref().unwrap_or(&outcome.state);
     let state = |(j, name): (usize, String)| Column {
         name,
-        values: numbers((0..outcome.state.rows()).map(|i| outcome.state.row(i)[j])),
+        values: numbers((0..shown.rows()).map(|i| shown.row(i)[j])),
     };
     let mut columns: Vec<Column> = own.into_iter().enumerate().map(state).collect();
     let values = numbers(outcome.log_density.iter().copied());
@@ -79,8 +89,13 @@ fn particle_columns<T: Real>(names: &[String], outcome: &Outcome<T>) -> Vec<Colu
 }
 
 /// The particle (`chain`) and the collection (`draw`) of every sample, its step, then θ.
-fn sample_columns<T: Real>(names: &[String], samples: &Samples<T>) -> Vec<Column> {
+fn sample_columns<T: Real>(
+    names: &[String],
+    units: Option<&Units>,
+    samples: &Samples<T>,
+) -> Vec<Column> {
     let (theta, chains) = (samples.theta(), samples.chains().max(1));
+    let theta = units.map_or_else(|| theta.clone(), |units| units.show(&theta, names.len()));
     let count = |name: &str, of: &dyn Fn(usize) -> u64| Column {
         name: name.to_owned(),
         values: Values::U64((0..theta.rows()).map(of).collect()),
@@ -108,6 +123,10 @@ fn write_points<T: Real>(
     let draws = samples.map_or_else(|| outcome.theta(), Samples::theta);
     match outcome.at_rest(model, draws.as_ref()) {
         Ok(points) => {
+            let points = match model.units() {
+                Some(units) => units.show(&points, names.len()),
+                None => points,
+            };
             let column = |(j, name): (usize, &String)| Column {
                 name: name.clone(),
                 values: numbers((0..points.rows()).map(|i| points.row(i)[j])),
@@ -148,13 +167,19 @@ fn picture<T: Real>(
     outcome: &Outcome<T>,
     names: &[String],
 ) -> Result<Vec<u8>> {
-    let points: Matrix<f64> = outcome.theta().cast();
+    let mut points: Matrix<f64> = outcome.theta().cast();
+    let units = model.units();
+    if let Some(units) = &units {
+        points = units.show(&points, names.len());
+    }
     let caption =
         format!("{}, {} particles, {} steps", config.method, config.particles, outcome.steps);
     let limits =
         |j: usize| limits_of(&(0..points.rows()).map(|i| points.row(i)[j]).collect::<Vec<_>>());
     let grid;
     let density = match points.cols() {
+        // The density is one of θ, and not of what is shown.
+        _ if units.is_some() => None,
         1 => {
             let mut limits = limits(0);
             // The target as it is, not as the particles see it.

@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use steinflow::run::{Observer, Outcome, Snapshot};
-use steinflow::{Real, Result};
+use steinflow::{Matrix, Real, Result};
 use steinflow_io::record::column;
 use steinflow_io::report::evenly;
 use steinflow_io::{Collected, Column, Values};
+use steinflow_models::Units;
 
 use steinflow_config::Config;
 
@@ -61,11 +62,21 @@ impl Frames {
     }
 
     /// The table of a run that has ended: with its last particles, whatever step that was.
-    pub fn columns<T: Real>(&self, names: &[String], outcome: &Outcome<T>) -> Vec<Column> {
+    pub fn columns<T: Real>(
+        &self,
+        names: &[String],
+        units: Option<&Units>,
+        outcome: &Outcome<T>,
+    ) -> Vec<Column> {
         let (mut steps, mut values) = (self.steps.clone(), self.values.clone());
         if steps.last() != Some(&outcome.steps) {
             steps.push(outcome.steps);
             self.copy(&mut values, |i| outcome.state.row(i));
+        }
+        if let Some(units) = units
+            && let Some(theta) = Matrix::from_vec(values.clone(), values.len() / self.dim, self.dim)
+        {
+            values = units.show(&theta, self.dim).into_vec();
         }
         let particles = self.particles.len();
         let count = |name: &str, of: &dyn Fn(usize) -> u64| Column {

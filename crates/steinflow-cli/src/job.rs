@@ -94,6 +94,10 @@ impl Job<'_> {
             None => None,
         };
         if !self.output.quiet {
+            let of_network = fit.as_ref().map(|fit| fit.data.notes().to_vec());
+            for note in of_network.unwrap_or_else(|| model.notes()) {
+                tell!("{note}");
+            }
             announce_solve(config);
             if config.device.is_some() && model.device_source().is_none() {
                 tell!(

@@ -75,10 +75,10 @@ impl Live {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
-        let moments = model.exact_moments();
+        let moments = model.shown_moments();
         let points = Points { dim: model.dim(), columns: Vec::new(), ..Points::default() };
         let backdrop = match &moments {
-            _ if is_network => Backdrop::default(),
+            _ if is_network || model.units().is_some() => Backdrop::default(),
             None if model.window().is_none() => Backdrop::default(),
             moments => {
                 // Around the target, for there are no particles yet.
@@ -110,7 +110,7 @@ impl Live {
         let shared = Arc::new(Shared {
             run,
             exact: exact.filter(|_| !is_network),
-            seen: Mutex::new(Seen::new(config, names, !is_network)),
+            seen: Mutex::new(Seen::new(config, names, model.units(), !is_network)),
             is_over: AtomicBool::new(false),
             visitors: Mutex::default(),
             rendered: Default::default(),

@@ -1,15 +1,18 @@
 //! `steinflow predict`: from a run folder and a table to predictions.
 
+mod regression;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use serde::Serialize;
 use serde_json::json;
 use steinflow::{Error as LibraryError, Real};
-use steinflow_io::record::{CONFIG, FinishedRun};
+use steinflow_io::record::{self, CONFIG, FinishedRun};
 use steinflow_io::{Error as IoError, WholeFile};
-use steinflow_models::data::{NewRows, Standardisation, read_table};
-use steinflow_models::{Describe as _, NETWORK};
+use steinflow_models::data::{NewRows, Standardisation, read_new_rows};
+use steinflow_models::{Describe as _, ModelSpec, NETWORK};
 
 use crate::args::PredictArguments;
 use crate::error::{Error, Result};
@@ -17,7 +20,33 @@ use crate::network::{LEVELS, Predictions, Record, Theta};
 use crate::progress;
 use crate::sample::start_threads;
 use crate::scores::print_scores;
+use crate::summary::{short, table};
 use steinflow_config::Settings;
+
+/// What is predicted, ready to be written.
+struct Answer {
+    /// A line for every row.
+    csv: String,
+    rows: usize,
+    target: String,
+    /// Of how many parameters, and what they are.
+    predicted_with: String,
+    scores: Option<AnyScores>,
+}
+
+/// How good the predictions are.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AnyScores {
+    Numbers(record::Scores),
+    Classes {
+        rows: usize,
+        /// Mean over rows of the log of the probability of the class that was seen.
+        log_likelihood: f64,
+        /// Share of rows whose most probable class was seen.
+        accuracy: f64,
+    },
+}
 
 pub fn command(arguments: &PredictArguments) -> Result<ExitCode> {
     start_threads(arguments.threads)?;
@@ -31,19 +60,13 @@ pub fn command(arguments: &PredictArguments) -> Result<ExitCode> {
         }
         _ => None,
     };
-    let run = open(&arguments.run)?;
-    let record = Record::read(&run)?;
-    let standardisation = record.standardisation();
-    let (table, _) = read_table(&arguments.data, arguments.data_dir.as_deref())?;
-    let rows = standardisation.standardise_new(&table).map_err(steinflow_models::Error::from)?;
-    let theta = Theta::read(&run)?;
-    let request = Request { arguments, record, standardisation, rows, theta, levels };
-    let (predictions, count) = if request.theta.is_f32() {
-        request.predict::<f32>()?
+    let (run, model) = open(&arguments.run)?;
+    let answer = if model == NETWORK {
+        by_network(arguments, &run, &levels)?
     } else {
-        request.predict::<f64>()?
+        regression::predict(arguments, &run, &levels)?
     };
-    request.write(&predictions, count, out)
+    answer.write(arguments, &levels, out)
 }
 
 fn levels(given: &[f64]) -> Result<Vec<f64>> {
@@ -62,18 +85,43 @@ fn levels(given: &[f64]) -> Result<Vec<f64>> {
     Ok(given.to_vec())
 }
 
-/// The run, if it is one of a network; otherwise what it is.
-fn open(folder: &Path) -> Result<FinishedRun> {
-    let not = |found: String| Error::NotANetworkRun { path: folder.to_owned(), found };
+/// The run and its model, if it is one that predicts; otherwise what it is.
+fn open(folder: &Path) -> Result<(FinishedRun, String)> {
+    let not = |found: String| Error::CannotPredict { path: folder.to_owned(), found };
     let run = FinishedRun::open(folder).map_err(|error| match error {
         IoError::NotARun { found, .. } => not(found),
         error => error.into(),
     })?;
-    match Settings::parse(&run.path(CONFIG), &run.config()?)?.spec.model {
-        Some(model) if model == NETWORK => Ok(run),
-        Some(model) => Err(not(format!("is a run on `{model}`, which predicts nothing"))),
-        None => Err(not("does not say what it is a run on".to_owned())),
+    let Some(model) = Settings::parse(&run.path(CONFIG), &run.config()?)?.spec.model else {
+        return Err(not("does not say what it is a run on".to_owned()));
+    };
+    if ModelSpec::named(&model).info().is_ok_and(|info| info.takes("data")) {
+        return Ok((run, model));
     }
+    Err(not(format!("is a run on `{model}`, which predicts nothing")))
+}
+
+fn by_network(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) -> Result<Answer> {
+    let record = Record::read(run)?;
+    let standardisation = record.standardisation();
+    let (data, data_dir) = (&arguments.data, arguments.data_dir.as_deref());
+    let table = read_new_rows(data, data_dir, &standardisation.recipe)?;
+    let rows = standardisation.standardise_new(&table).map_err(steinflow_models::Error::from)?;
+    let theta = Theta::read(run)?;
+    let request = Request { arguments, record, standardisation, rows, theta, levels };
+    let (predictions, count) = if request.theta.is_f32() {
+        request.predict::<f32>()?
+    } else {
+        request.predict::<f64>()?
+    };
+    let numbers: Vec<usize> = (0..table.values().rows()).map(|row| table.number(row)).collect();
+    Ok(Answer {
+        csv: predictions.to_csv(&numbers, request.rows.targets_in_units.as_deref()),
+        rows: numbers.len(),
+        target: request.standardisation.target_name,
+        predicted_with: format!("{count} {}", request.theta.kind()),
+        scores: predictions.scores.map(|scores| AnyScores::Numbers(scores.into())),
+    })
 }
 
 struct Request<'a> {
@@ -82,7 +130,7 @@ struct Request<'a> {
     standardisation: Standardisation,
     rows: NewRows,
     theta: Theta<'a>,
-    levels: Vec<f64>,
+    levels: &'a [f64],
 }
 
 impl Request<'_> {
@@ -97,66 +145,68 @@ impl Request<'_> {
             &self.rows.inputs,
             self.rows.targets_in_units.as_deref(),
             self.standardisation.target_scaling,
-            &self.levels,
+            self.levels,
             &bar,
         )?;
         Ok((predictions, theta.rows()))
     }
+}
 
+impl Answer {
     fn write(
         &self,
-        predictions: &Predictions,
-        count: usize,
+        arguments: &PredictArguments,
+        levels: &[f64],
         out: Option<WholeFile>,
     ) -> Result<ExitCode> {
-        let numbers: Vec<usize> = (0..self.rows.inputs.rows()).collect();
-        let csv = predictions.to_csv(&numbers, self.rows.targets_in_units.as_deref());
         let Some(file) = out else {
-            std::io::stdout().lock().write_all(csv.as_bytes())?;
-            if !self.arguments.quiet {
-                self.summarise(predictions, count, &mut std::io::stderr().lock())?;
+            std::io::stdout().lock().write_all(self.csv.as_bytes())?;
+            if !arguments.quiet {
+                self.summarise(&mut std::io::stderr().lock())?;
             }
             return Ok(ExitCode::SUCCESS);
         };
-        file.write(csv.as_bytes())?;
+        file.write(self.csv.as_bytes())?;
         let mut out = std::io::stdout().lock();
-        if self.arguments.json {
+        if arguments.json {
             let summary = json!({
-                "rows": numbers.len(),
-                "target": self.standardisation.target_name,
-                "predicted_with": self.predicted_with(count),
-                "levels": self.levels,
-                "out": self.arguments.out,
-                "scores": predictions.scores,
+                "rows": self.rows,
+                "target": self.target,
+                "predicted_with": self.predicted_with,
+                "levels": levels,
+                "out": arguments.out,
+                "scores": self.scores,
             });
             steinflow_io::write_json(&summary, &mut out)?;
             return Ok(ExitCode::SUCCESS);
         }
-        self.summarise(predictions, count, &mut out)?;
-        if let Some(path) = &self.arguments.out {
+        self.summarise(&mut out)?;
+        if let Some(path) = &arguments.out {
             writeln!(out, "\n{}", path.display())?;
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    fn predicted_with(&self, count: usize) -> String {
-        format!("{count} {}", self.theta.kind())
-    }
-
-    fn summarise(
-        &self,
-        predictions: &Predictions,
-        count: usize,
-        out: &mut impl Write,
-    ) -> Result<()> {
-        let (rows, target) = (predictions.means.len(), &self.standardisation.target_name);
-        writeln!(out, "{target} of {rows} rows, predicted with {}", self.predicted_with(count))?;
-        match &predictions.scores {
-            Some(scores) => {
+    fn summarise(&self, out: &mut impl Write) -> Result<()> {
+        let Self { rows, target, predicted_with, scores, .. } = self;
+        writeln!(out, "{target} of {rows} rows, predicted with {predicted_with}")?;
+        match scores {
+            None => writeln!(out, "the file has no column `{target}`, so there are no scores")?,
+            Some(AnyScores::Numbers(scores)) => {
                 writeln!(out)?;
-                print_scores(scores, out, target)
+                print_scores(scores, out, target)?;
             }
-            None => Ok(writeln!(out, "the file has no column `{target}`, so there are no scores")?),
+            Some(AnyScores::Classes { rows, log_likelihood, accuracy }) => {
+                let lines = vec![
+                    vec!["log-likelihood per row".to_owned(), short(*log_likelihood)],
+                    vec![
+                        "most probable class seen".to_owned(),
+                        format!("{:.0} %", 100.0 * accuracy),
+                    ],
+                ];
+                writeln!(out, "\n{}", table(&["", &format!("{rows} rows")], lines))?;
+            }
         }
+        Ok(())
     }
 }

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::network::{self, Report};
 use steinflow_config::Config;
 
-/// Moments and shares are those of the collected samples where there are any, otherwise of the last
+/// Moments, of parameters as they are shown, and shares are those of the collected samples where there are any, otherwise of the last
 /// particles. A network has a summary of its own: nobody asks for the mean of a weight.
 pub fn summarise<T: Real>(
     config: &Config,
@@ -27,10 +27,12 @@ pub fn summarise<T: Real>(
     let samples = samples.filter(|samples| !samples.steps().is_empty());
     let theta = samples.map_or_else(|| outcome.theta(), Samples::theta);
     let count = theta.rows() as f64;
-    let exact = model.exact_moments();
+    let exact = model.shown_moments();
+    let shown = model.units().map(|units| units.show(&theta, model.dim()));
+    let shown = shown.as_ref().unwrap_or(&theta);
     let names = if report.is_some() { Vec::new() } else { model.parameter_names() };
     let moments = names.into_iter().enumerate().map(|(j, name)| {
-        let values = || (0..theta.rows()).map(|i| theta.row(i)[j].as_f64());
+        let values = || (0..shown.rows()).map(|i| shown.row(i)[j].as_f64());
         let mean = values().sum::<f64>() / count;
         let variance = values().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
         Moment {

@@ -210,7 +210,11 @@ fn wrong_files() {
     write("wrong.toml", "particles = \"many\"\n");
     write("broken.toml", "particles = [\n");
     let sample = "sample logistic-regression --data";
-    desk.fail(&format!("{sample} missing.csv"), 2, &["missing.csv", "line 3", "`b`"]);
+    desk.fail(
+        &format!("{sample} missing.csv --missing error"),
+        2,
+        &["missing.csv", "line 3", "`b`"],
+    );
     desk.fail(&format!("{sample} text.csv"), 2, &["text.csv", "line 3", "`b`", "two"]);
     desk.fail(&format!("{sample} nowhere.csv"), 2, &["nowhere.csv"]);
     desk.fail(&format!("{sample} good.csv --target z"), 2, &["`z`", "a, b, y"]);
@@ -278,7 +282,7 @@ fn a_config_serves_another_method_and_folder() {
     std::fs::write(desk.path("d.csv"), "a,y\n1,0.4\n2,1.1\n3,1.3\n0,0.2\n4,2.2\n").unwrap();
     desk.succeed("sample linear-regression --data d.csv --method sghmc --friction 2 --steps 5 -q --out first");
     let config = std::fs::read_to_string(desk.path("first/config.toml")).unwrap();
-    for word in ["prior-sd = 2.5", "noise-sd = 1.0", "start-sd", "friction = 2.0"] {
+    for word in ["prior-sd = 2.5", "missing = \"drop\"", "start-sd", "friction = 2.0"] {
         assert!(config.contains(word), "{config}");
     }
     std::fs::create_dir(desk.path("elsewhere")).unwrap();
@@ -311,7 +315,7 @@ fn defaults_on_sharp_posteriors_do_not_run_away() {
     std::fs::write(desk.path("d.csv"), csv.join("\n")).unwrap();
     for method in ["ld", "svgd", "sghmc", "blob", "sghmc-stein --steps 4000"] {
         let run = format!(
-            "sample linear-regression --data d.csv --method {method} -q --json --force --out run"
+            "sample linear-regression --noise-sd 12 --data d.csv --method {method} -q --json --force --out run"
         );
         let summary = json(&desk.succeed(&run));
         assert_eq!(summary["warnings"].as_array().unwrap().len(), 0, "{method}: {summary}");
@@ -321,7 +325,7 @@ fn defaults_on_sharp_posteriors_do_not_run_away() {
             assert!(error.abs() < 0.5, "{method}: {moment}");
         }
     }
-    let text = desk.succeed("sample linear-regression --data d.csv --method ld --step-size 0.01 -q --steps 60 --out bad");
+    let text = desk.succeed("sample linear-regression --noise-sd 12 --data d.csv --method ld --step-size 0.01 -q --steps 60 --out bad");
     assert!(text.contains("Diverged: Use nothing of it: the log density has fallen far"), "{text}");
 }
 

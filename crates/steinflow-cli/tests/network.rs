@@ -186,17 +186,17 @@ fn defaults_on_the_penguins_are_calibrated() {
 fn wrong_training_data() {
     let desk = Desk::new();
     desk.write("good.csv", "a,b,y\n1,2,0\n1,5,1\n3,4,0\n2,2,2\n5,1,3\n");
-    desk.write("constant.csv", "a,b,y\n1,2,0\n1,3,1\n1,4,0\n");
+    desk.write("constant.csv", "a,b,y\n1,2,0\n1,2,1\n1,2,0\n");
     desk.write("flat.csv", "a,b,y\n1,2,7\n2,3,7\n3,4,7\n");
     desk.write("text.csv", "a,b,y\n1,2,0\n1,two,1\n3,4,0\n");
     desk.write("nan.csv", "a,b,y\n1,2,0\n1,NaN,1\n3,4,0\n");
     desk.write("empty.csv", "");
     let cases: [(&str, &[&str]); 11] = [
         ("good.csv --target z", &["there is no column `z`"]),
-        ("constant.csv --test-fraction 0", &["column `a`", "every row holds 1"]),
+        ("constant.csv --test-fraction 0", &["target column `y` and no other"]),
         ("flat.csv --test-fraction 0", &["column `y`", "every row holds 7"]),
         ("text.csv", &["line 3", "`b`", "`two` is not a number"]),
-        ("nan.csv", &["line 3", "`b`", "not finite"]),
+        ("nan.csv --missing error", &["line 3", "`b`", "the cell is empty"]),
         ("empty.csv", &["an empty file"]),
         ("good.csv --batch-size 5", &["batch size is 5", "4 rows"]),
         ("good.csv --split 0", &["no standard splits"]),
@@ -226,16 +226,15 @@ fn wrong_predictions() {
     desk.write("header.csv", penguins(0..0));
     let extra: Vec<String> = rows.lines().zip(0..).map(|(line, i)| format!("{line},{i}")).collect();
     desk.write("extra.csv", extra.join("\n").replacen(",0", ",year", 1));
-    let cases: [(&str, &[&str]); 17] = [
+    let cases: [(&str, &[&str]); 16] = [
         ("nowhere --data good.csv", &["nowhere does not exist"]),
         ("good.csv --data good.csv", &["is a file"]),
         (". --data good.csv", &["not the folder of a finished run"]),
         ("toy --data good.csv", &["a run on `banana`, which predicts nothing"]),
         ("run --data missing.csv", &["no column `bill_length_mm`"]),
-        ("run --data renamed.csv", &["`gentou`, which the model was not trained on"]),
-        ("run --data extra.csv", &["`year`, which the model was not trained on"]),
+        ("run --data renamed.csv", &["no column `gentoo`"]),
         ("run --data text.csv", &["line 2", "`bill_length_mm`", "`long` is not a number"]),
-        ("run --data nan.csv", &["line 2", "not finite"]),
+        ("run --data nan.csv", &["line 2", "the cell is empty"]),
         ("run --data empty.csv", &["an empty file"]),
         ("run --data header.csv", &["no rows of data"]),
         ("run --data yacht", &["steinflow data fetch yacht"]),
@@ -249,6 +248,8 @@ fn wrong_predictions() {
         desk.fail(&format!("predict {arguments}"), 2, words);
     }
     assert_eq!(desk.read("good.csv"), rows);
+    // A column that is not asked for does no harm.
+    desk.succeed("predict run --data extra.csv --out extra-predictions.csv");
     desk.write("p.csv", "mine");
     desk.succeed("predict run --data good.csv --out p.csv --force");
     assert!(desk.read("p.csv").starts_with("row,target,mean"));

@@ -375,11 +375,11 @@ fn record_model_defaults(settings: &mut Settings) -> Result<()> {
             spec.split_seed.get_or_insert(seed);
         }
     }
+    if info.takes("missing") {
+        spec.missing.get_or_insert_with(|| "drop".to_owned());
+    }
     if info.takes("prior_sd") {
         spec.prior_sd.get_or_insert(regression::DEFAULT_PRIOR_SD);
-    }
-    if info.takes("noise_sd") {
-        spec.noise_sd.get_or_insert(regression::DEFAULT_NOISE_SD);
     }
     Ok(())
 }

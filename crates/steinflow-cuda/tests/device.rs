@@ -395,7 +395,8 @@ fn logistic<T: Real>(rows: usize, features: usize) -> LogisticRegression<T> {
     let path = std::env::temp_dir()
         .join(format!("steinflow-cuda-{rows}-{features}-{}.csv", std::process::id()));
     std::fs::write(&path, table).unwrap();
-    let (table, _) = steinflow_models::data::read_table(&path, None).unwrap();
+    let choices = steinflow_models::data::Choices::default();
+    let (table, _) = steinflow_models::data::read_table(&path, None, &choices).unwrap();
     std::fs::remove_file(&path).unwrap();
     LogisticRegression::new(&table, None, 2.5).unwrap()
 }

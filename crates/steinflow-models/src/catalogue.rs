@@ -7,10 +7,12 @@ use std::sync::LazyLock;
 
 use steinflow::Real;
 
-use crate::data::{Table, read_table};
+use crate::data::{Choices, Table, read_table};
 use crate::network::fit;
 use crate::posteriors;
-use crate::regression::{linear, logistic};
+use crate::regression::{
+    bernoulli, multinomial, negative_binomial, normal, ordinal, poisson, student_t,
+};
 use crate::toy::{
     banana, crescent, funnel, gaussian, gaussian_mixture, isotropic, ring, tri_crescent,
 };
@@ -79,8 +81,13 @@ static MODELS: &[ModelInfo] = &[
     banana::ENTRY,
     funnel::ENTRY,
     ring::ENTRY,
-    linear::ENTRY,
-    logistic::ENTRY,
+    normal::ENTRY,
+    student_t::ENTRY,
+    bernoulli::ENTRY,
+    multinomial::ENTRY,
+    ordinal::ENTRY,
+    poisson::ENTRY,
+    negative_binomial::ENTRY,
     fit::ENTRY,
 ];
 
@@ -116,17 +123,32 @@ steinflow::settings! {
             dim: usize as "D",
             /// Largest over smallest variance of the model gaussian with a chosen dim.
             condition: f64 as "KAPPA",
-            /// Data of a regression or network: a CSV file (a header row, then numbers; may be gzipped),
-            /// or a name of `steinflow data list` [default for bnn: penguins].
+            /// Data of a regression or network: a CSV file with a header row (may be gzipped), a Parquet
+            /// file, or a name of `steinflow data list` [default for bnn: penguins].
             data: PathBuf as "FILE",
             /// Where to look for data sets by name, before $STEINFLOW_DATA and the cache.
             data_dir: PathBuf as "DIR",
-            /// Column of the CSV file to predict [default: the last].
+            /// Column of the data to predict [default: the last].
             target: String as "COLUMN",
-            /// Prior standard deviation of regression coefficients [default: 2.5].
+            /// Columns to predict from, separated by commas [default: all others that say something].
+            features: Vec<String> as "COLUMNS",
+            /// Columns to leave out, separated by commas.
+            drop: Vec<String> as "COLUMNS",
+            /// Columns of numbers that are names of categories, separated by commas [default: text alone].
+            categorical: Vec<String> as "COLUMNS",
+            /// What to do about rows with empty cells: `drop` them, put the column's `mean` (or most
+            /// frequent level) there, or `error` [default: drop].
+            missing: String as "RULE",
+            /// Prior standard deviation of regression coefficients, for standardised columns
+            /// [default: 2.5].
             prior_sd: f64 as "SD",
-            /// Noise of linear regression, in standard deviations of the target column [default: 1].
+            /// Prior of regression coefficients: `normal`, or `horseshoe`, by which most are near 0 and few
+            /// are large [default: normal].
+            prior: String as "NAME",
+            /// Known noise of linear regression, in units of the target [default: learned].
             noise_sd: f64 as "SD",
+            /// Column that is added to the linear predictor of counts: the logarithm of an exposure.
+            offset: String as "COLUMN",
             /// Units of a network's hidden layers, separated by commas [default: 50].
             hidden: Vec<usize> as "UNITS",
             /// Activation of a network's hidden layers: relu or tanh [default: relu].
@@ -204,7 +226,7 @@ impl ModelSpec {
         let Some(given) = self.data.as_deref().or(default.map(Path::new)) else {
             return Err(Error::DataRequired { model: self.name().to_owned() });
         };
-        read_table(given, self.data_dir.as_deref())
+        read_table(given, self.data_dir.as_deref(), &Choices::of(self)?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Data for regressions: tables, train/test splits, standardisation, and the benchmark sets by name.
 //!
-//! A [`Table`] is a CSV file, plain or compressed; a [`Split`] says which of its rows train and which
+//! A [`Table`] is columns of numbers, by a [`Recipe`] from a file that may hold more; a [`Split`] says which of its rows train and which
 //! test; [`RegressionData`] standardises both by the training rows alone, and its [`Standardisation`]
 //! reads files that come later. [`find`] looks up a
 //! [`DataSet`] of the [registry](data_sets) on this computer; one of them, `penguins`, is built in.
@@ -18,12 +18,18 @@
 //! # Ok::<(), steinflow_models::Error>(())
 //! ```
 
+mod choices;
 mod data_set;
 mod data_set_error;
+mod date;
+mod dialect;
 mod digest;
 mod folders;
+mod frame;
 mod locate;
+mod parquet;
 mod permutation;
+mod recipe;
 mod registry;
 mod regression;
 mod scaling;
@@ -36,11 +42,13 @@ mod table_error;
 mod text;
 mod year;
 
+pub use choices::{Choices, Missing};
 pub use data_set::{Archive, DataSet, Fingerprint, Layout, Splits};
 pub use data_set_error::{DataSetError, Difference};
 pub use digest::{content_sha256, file_sha256};
 pub use folders::{DATA_FOLDER_VARIABLE, cache_folder, search_folders};
-pub use locate::{Located, Place, find, is_name, read_table};
+pub use locate::{Located, Place, find, is_name, read_new_rows, read_table};
+pub use recipe::Recipe;
 pub use registry::{data_set, data_sets};
 pub use regression::RegressionData;
 pub use scaling::Scaling;

@@ -37,4 +37,4 @@ pub mod toy;
 pub use catalogue::{ModelInfo, ModelSpec, NETWORK, build, catalogue};
 pub use data::TableError;
 pub use error::{Error, Result};
-pub use model::{Describe, Model, Moments, Parts, Start};
+pub use model::{Describe, Model, Moments, Parts, Start, Units};

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use steinflow::random::{Purpose, fill_standard_normal, stream};
 use steinflow::{LogDensity, MatRef, Matrix, Real};
 
+use crate::regression::Fitted;
+
 /// A target that describes itself. Every density that implements [`Describe`] is one.
 ///
 /// ```
@@ -51,6 +53,31 @@ pub trait Describe: Send + Sync {
     /// The regions (modes, mixture components) whose shares a sampler should get right.
     fn parts(&self) -> Option<Parts> {
         None
+    }
+
+    /// How θ is shown to users, where that is not as it is: in the units of a table, and positive where a
+    /// parameter is. The names are those of what is shown.
+    fn units(&self) -> Option<Units> {
+        None
+    }
+
+    /// The moments of the parameters as they are shown.
+    fn shown_moments(&self) -> Option<Moments> {
+        let exact = self.exact_moments()?;
+        match self.units() {
+            Some(units) => units.moments(&exact),
+            None => Some(exact),
+        }
+    }
+
+    /// What predicts new rows, together with parameters as they are shown.
+    fn fitted(&self) -> Option<Fitted> {
+        None
+    }
+
+    /// What was made of the model's data, a line each; nothing without data.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// For two coordinates: `[[x_min, x_max], [y_min, y_max]]` of a plot that shows the density.
@@ -104,6 +131,97 @@ impl Moments {
         let covariance = Matrix::from_fn(dim, dim, |i, j| if i == j { variance[i] } else { 0.0 });
         Self { mean, covariance }
     }
+}
+
+type InPlace = dyn Fn(&mut [f64]) + Send + Sync;
+
+/// A one-to-one map from θ, as samplers move it, to parameters as users speak of them.
+#[derive(Clone)]
+pub struct Units {
+    is_affine: bool,
+    show: Arc<InPlace>,
+    hide: Arc<InPlace>,
+}
+
+impl Units {
+    /// The map and its inverse, both in place.
+    pub fn new(
+        is_affine: bool,
+        show: impl Fn(&mut [f64]) + Send + Sync + 'static,
+        hide: impl Fn(&mut [f64]) + Send + Sync + 'static,
+    ) -> Self {
+        Self { is_affine, show: Arc::new(show), hide: Arc::new(hide) }
+    }
+
+    /// Rows that begin with θ, with θ as users see it.
+    pub fn show<T: Real>(&self, theta: &Matrix<T>, dim: usize) -> Matrix<T> {
+        mapped(theta, dim, &*self.show)
+    }
+
+    /// The way back.
+    pub fn hide<T: Real>(&self, shown: &Matrix<T>, dim: usize) -> Matrix<T> {
+        mapped(shown, dim, &*self.hide)
+    }
+
+    /// The moments of what is shown, where they follow from those of θ.
+    pub fn moments(&self, moments: &Moments) -> Option<Moments> {
+        if !self.is_affine {
+            return None;
+        }
+        let dim = moments.mean.len();
+        let shown = |mut theta: Vec<f64>| {
+            (self.show)(&mut theta);
+            theta
+        };
+        let origin = shown(vec![0.0; dim]);
+        // Column by column; a sparse one stays sparse.
+        let columns: Vec<Vec<(usize, f64)>> = (0..dim)
+            .map(|j| {
+                let mut unit = vec![0.0; dim];
+                unit[j] = 1.0;
+                let column = shown(unit).into_iter().zip(&origin).map(|(x, o)| x - o);
+                column.enumerate().filter(|(_, slope)| *slope != 0.0).collect()
+            })
+            .collect();
+        let mut half: Matrix<f64> = Matrix::zeros(dim, dim);
+        let mut covariance: Matrix<f64> = Matrix::zeros(dim, dim);
+        for (j, column) in columns.iter().enumerate() {
+            for &(i, slope) in column {
+                for k in 0..dim {
+                    half.row_mut(i)[k] += slope * moments.covariance.row(j)[k];
+                }
+            }
+        }
+        for (j, column) in columns.iter().enumerate() {
+            for &(i, slope) in column {
+                for k in 0..dim {
+                    covariance.row_mut(k)[i] += slope * half.row(k)[j];
+                }
+            }
+        }
+        Some(Moments { mean: shown(moments.mean.clone()), covariance })
+    }
+}
+
+impl fmt::Debug for Units {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Units").field("is_affine", &self.is_affine).finish_non_exhaustive()
+    }
+}
+
+fn mapped<T: Real>(rows: &Matrix<T>, dim: usize, map: &InPlace) -> Matrix<T> {
+    let mut out = rows.clone();
+    let mut theta = vec![0.0; dim];
+    for i in 0..rows.rows() {
+        for (to, from) in theta.iter_mut().zip(rows.row(i)) {
+            *to = from.as_f64();
+        }
+        map(&mut theta);
+        for (to, &from) in out.row_mut(i).iter_mut().zip(&theta) {
+            *to = T::of(from);
+        }
+    }
+    out
 }
 
 type Classify = dyn Fn(&[f64]) -> usize + Send + Sync;

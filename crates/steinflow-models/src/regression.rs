@@ -1,24 +1,51 @@
-//! Bayesian regressions on a CSV file: linear with known noise, and logistic.
+//! Bayesian regressions on a table: a linear predictor η = Xβ, a [`Family`] that says what it means for
+//! the target, and a prior of the coefficients β.
 //!
-//! Both have a linear predictor ηᵢ = xᵢᵀθ, where xᵢ is an intercept 1 followed by the features of row
-//! i, each shifted and scaled to mean 0 and standard deviation 1, and the prior θ ~ N(0, s² I). In
-//! these units s = 2.5, the default, is weakly informative (as in rstanarm).
+//! A row of X is an intercept 1 and the features of a row of data, each shifted and scaled to mean 0 and
+//! standard deviation 1, and so are targets with a unit. In these units s = 2.5, the default of the
+//! prior's standard deviation, is weakly informative (as in rstanarm). It is an inner matter: parameters
+//! are [shown](crate::Describe::units) in the units of the table.
 
+pub(crate) mod bernoulli;
 mod design;
-pub(crate) mod linear;
-pub(crate) mod logistic;
+mod family;
+mod fitted;
+pub(crate) mod multinomial;
+pub(crate) mod negative_binomial;
+pub(crate) mod normal;
+pub(crate) mod ordinal;
+pub(crate) mod poisson;
+mod posterior;
 mod predictor;
+mod prior;
+pub(crate) mod student_t;
 
+pub use bernoulli::{Bernoulli, LogisticRegression};
 pub use design::Design;
-pub use linear::LinearRegression;
-pub use logistic::LogisticRegression;
+pub use family::Family;
+pub use fitted::{Fitted, RowPrediction};
+pub use multinomial::Multinomial;
+pub use negative_binomial::NegativeBinomial;
+pub use normal::{LinearRegression, Normal};
+pub use ordinal::Ordinal;
+pub use poisson::Poisson;
+pub use posterior::Regression;
+use prior::Prior;
+pub use student_t::StudentT;
 
 /// The prior standard deviation s of every coefficient unless the user says otherwise.
 pub const DEFAULT_PRIOR_SD: f64 = 2.5;
 
-/// The noise standard deviation of the linear regression unless the user says otherwise, in units of
-/// the target's standard deviation.
-pub const DEFAULT_NOISE_SD: f64 = 1.0;
-
 /// Particles start this close to 0, where no feature matters.
 const START_SD: f64 = 0.1;
+
+/// The options of every regression, and further ones.
+macro_rules! with_options {
+    ($($further:literal),*) => {
+        &[
+            "data", "data_dir", "target", "features", "drop", "categorical", "missing", "prior_sd",
+            $($further),*
+        ]
+    };
+}
+use with_options;

@@ -4,13 +4,32 @@
 mod fuzz;
 
 use fuzz::{fuzz, scratch};
-use steinflow_models::data::{Split, Table};
+use steinflow_models::data::{Choices, Split, Table};
 
 #[test]
 fn tables() {
-    let words =
-        [",", "\n", "\r\n", "\"", "\"\"", "NaN", "inf", "1e999", "-", "x", "\u{feff}", "\0", ";"];
+    let words = [
+        ",",
+        "\n",
+        "\r\n",
+        "\"",
+        "\"\"",
+        "NaN",
+        "inf",
+        "1e999",
+        "-",
+        "x",
+        "\u{feff}",
+        "\0",
+        ";",
+        "#",
+        "yes",
+        "1,5",
+        "2024-02-29",
+    ];
     fuzz("table", &words, |bytes| {
+        let chosen = Table::choose_from_reader(bytes, "table.csv", &Choices::default());
+        assert!(chosen.is_err() || chosen.is_ok_and(|table| !table.notes().is_empty()));
         let table = Table::from_reader(bytes, "table.csv");
         table.is_ok_and(|table| {
             let lines = (0..table.values().rows()).map(|row| table.line(row)).max();

@@ -82,6 +82,30 @@ impl BuiltIn {
         self.model.parameter_names()
     }
 
+    /// What was made of its data, a line each.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.model.notes()
+    }
+
+    /// Rows of parameters as users see them: in the units of a table, and positive where they are. None
+    /// where they are shown as they are.
+    fn show<'py>(
+        &self,
+        py: Python<'py>,
+        theta: numpy::PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let Some(units) = self.model.units() else { return Ok(None) };
+        let theta = theta.as_array();
+        let rows = Matrix::from_fn(theta.nrows(), theta.ncols(), |i, j| theta[[i, j]]);
+        if rows.cols() != self.model.dim() {
+            let (found, dim) = (rows.cols(), self.model.dim());
+            let message = format!("theta has {found} columns: give {dim}, one for each parameter");
+            return Err(PyValueError::new_err(message));
+        }
+        array(py, units.show(&rows, rows.cols())).map(Some)
+    }
+
     /// Limits that hold nearly all of the density: what it is plotted in, or its mean ± 6 standard
     /// deviations; None where neither is known.
     #[getter]
@@ -103,13 +127,13 @@ impl BuiltIn {
         array(py, self.model.start().draw(count, seed))
     }
 
-    /// The mean and covariance of the density, where they are known.
+    /// The mean and covariance of the parameters as users see them, where they are known.
     #[allow(clippy::type_complexity)]
     fn exact_moments<'py>(
         &self,
         py: Python<'py>,
     ) -> PyResult<Option<(Vec<f64>, Bound<'py, PyArray2<f64>>)>> {
-        let Some(moments) = self.model.exact_moments() else { return Ok(None) };
+        let Some(moments) = self.model.shown_moments() else { return Ok(None) };
         Ok(Some((moments.mean, array(py, moments.covariance)?)))
     }
 

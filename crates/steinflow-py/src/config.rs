@@ -284,6 +284,7 @@ fn described(settings: Vec<Setting>) -> Vec<(String, &'static str, &'static str)
             Kind::Switch => "bool",
             Kind::Counts => "Sequence[int]",
             Kind::Numbers => "float | Sequence[float]",
+            Kind::Words => "str | Sequence[str]",
             Kind::Phases => "Sequence[tuple[str | None, int, float | str | None]]",
         };
         let own = PYTHON_NAMES.iter().find(|(_, own)| *own == setting.name);

@@ -167,3 +167,25 @@ def test_where_stan_refuses_there_is_no_density():
         pytest.raises(steinflow.SamplingError, match="of particle 0 is NaN"),
     ):
         run(steps=20)
+
+
+def test_a_regression_speaks_in_the_units_of_its_table(tmp_path):
+    table = tmp_path / "homes.csv"
+    noise = np.random.default_rng(1).normal(size=(200, 2))
+    lines = ["id;district;area;price"]
+    for k, (x, e) in enumerate(noise):
+        district, area = ("south", "north")[k % 2], 50 + 10 * x
+        price = 100 + 2 * area + 30 * (district == "south") + 5 * e
+        lines.append(f"{k};{district};{area};{price}".replace(".", ","))
+    table.write_text("\n".join(lines))
+    model = steinflow.model("linear-regression", data=table)
+    assert model.parameter_names == ["intercept", "district[south]", "area", "noise"]
+    assert model.notes[0] == "read 200 rows, 3 columns, with semicolons and decimal commas"
+    result = steinflow.sample(model, progress=False)
+    for name, truth in {"area": 2, "district[south]": 30, "noise": 5}.items():
+        draws = result.draws[name]
+        # Four posterior standard deviations of data with this seed.
+        assert abs(draws.mean() - truth) < 4 * draws.std() < 0.2 * truth
+    assert list(result.columns()) == model.parameter_names
+    assert np.all(result.columns()["noise"] > 0)
+    assert result.theta[:, 0].mean() < 1, "the sampler's own units"

@@ -60,7 +60,7 @@ def test_every_model_is_the_same_from_the_shell_and_from_python(tmp_path, model)
     else:
         options = {"data": "penguins"} if model.endswith("regression") else {}
         settings |= {"gradients": 50}
-    if model == "logistic-regression":
+    if model in ("logistic-regression", "multinomial-regression", "ordinal-regression"):
         table = tmp_path / "table.csv"
         table.write_text("x,y\n" + "".join(f"{k},{int(k % 3 > 0)}\n" for k in range(20)))
         options = {"data": str(table)}

@@ -38,6 +38,8 @@ pub enum Purpose {
     Resampling = 12,
     /// Levels of a joint accept step.
     Accept = 13,
+    /// Targets that a model predicts.
+    Prediction = 14,
 }
 
 /// The generator of one draw: the same address always gives the same numbers.

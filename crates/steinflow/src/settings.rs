@@ -96,6 +96,8 @@ pub enum Kind {
     Counts,
     /// Numbers.
     Numbers,
+    /// Words.
+    Words,
     /// Phases of a run.
     Phases,
 }
@@ -103,7 +105,7 @@ pub enum Kind {
 impl Kind {
     /// Whether several values can be given.
     pub fn is_list(self) -> bool {
-        matches!(self, Self::Counts | Self::Numbers | Self::Phases)
+        matches!(self, Self::Counts | Self::Numbers | Self::Words | Self::Phases)
     }
 
     /// Reads the value that a flag was given.
@@ -120,6 +122,7 @@ impl Kind {
             }
             Self::Counts => list(Self::Count).map(Value::List),
             Self::Numbers => list(Self::Number).map(Value::List),
+            Self::Words => list(Self::Text).map(Value::List),
         }
     }
 }
@@ -305,6 +308,18 @@ impl ListItem for usize {
 
 impl ListItem for f64 {
     const KIND: Kind = Kind::Numbers;
+
+    fn read_item(value: &Value) -> Result<Self, String> {
+        Self::read(value)
+    }
+
+    fn write_item(&self) -> Value {
+        self.write()
+    }
+}
+
+impl ListItem for String {
+    const KIND: Kind = Kind::Words;
 
     fn read_item(value: &Value) -> Result<Self, String> {
         Self::read(value)

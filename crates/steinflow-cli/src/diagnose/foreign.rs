@@ -25,7 +25,10 @@ pub fn judge(path: &Path, model: &str, arguments: &DiagnoseArguments) -> Result<
         ModelSpec { dim: arguments.dim, data: arguments.data.clone(), ..ModelSpec::named(model) };
     let model = steinflow_models::build::<f64>(&spec)?;
     let file = PointFile::open("draws", path)?;
-    let theta = file.columns(&model.parameter_names())?;
+    let mut theta = file.columns(&model.parameter_names())?;
+    if let Some(units) = model.units() {
+        theta = units.hide(&theta, model.dim());
+    }
     let chains = file.columns(&[CHAIN.to_owned(), DRAW.to_owned()]).ok();
     let (last, draws) = match chains {
         Some(labels) => in_chains(&theta, &labels)?,

@@ -46,10 +46,15 @@ impl PastRun {
         let dynamics = config.dynamics::<f64>();
         let structure = dynamics.structure(model.dim());
         let own = record::state_columns(&structure.block_names(), &names);
-        let state = run.table(record::PARTICLES)?.matrix(&own)?;
+        let units = model.units();
+        let hidden = |shown: Matrix<f64>| match &units {
+            Some(units) => units.hide(&shown, names.len()),
+            None => shown,
+        };
+        let state = hidden(run.table(record::PARTICLES)?.matrix(&own)?);
         let draws = run
             .filled_table(record::SAMPLES)?
-            .map(|table| samples(&table, &names, state.rows()))
+            .map(|table| samples(&table, hidden(table.matrix(&names)?), state.rows()))
             .transpose()?;
         let course = course(&run.table(record::TRACE)?)?;
         let summary = run.summary()?;
@@ -79,6 +84,14 @@ impl PastRun {
         })
     }
 
+    /// The draws where there are any, otherwise the last particles, as they are shown.
+    pub fn shown(&self) -> Matrix<f64> {
+        let sample = self.sample();
+        self.model
+            .units()
+            .map_or_else(|| sample.clone(), |units| units.show(&sample, sample.cols()))
+    }
+
     /// The draws where there are any, otherwise the last particles.
     pub fn sample(&self) -> Matrix<f64> {
         let dim = self.structure.dim();
@@ -89,9 +102,9 @@ impl PastRun {
     }
 }
 
-fn samples(table: &Table, names: &[String], chains: usize) -> Result<Samples<f64>> {
+fn samples(table: &Table, theta: Matrix<f64>, chains: usize) -> Result<Samples<f64>> {
     let steps = table.column(column::STEP)?.counts().into_iter().step_by(chains).collect();
-    Ok(Samples::resume(0, 1, chains, steps, table.matrix(names)?)?)
+    Ok(Samples::resume(0, 1, chains, steps, theta)?)
 }
 
 fn course(table: &Table) -> Result<Course> {

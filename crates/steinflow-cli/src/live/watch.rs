@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steinflow::run::{Observer, Snapshot};
-use steinflow::{Real, Result};
+use steinflow::{Matrix, Real, Result};
 use steinflow_io::record::{Moment, column};
 use steinflow_io::report::{Frames, Points, Run, Trace, evenly};
+
+use steinflow_models::Units;
 
 use super::Shared;
 use steinflow_config::Config;
@@ -62,12 +64,18 @@ pub struct Seen {
     mean_log_density: f64,
     particles: Vec<usize>,
     points: Points,
+    units: Option<Units>,
     trace: Trace,
     has_moments: bool,
 }
 
 impl Seen {
-    pub fn new(config: &Config, mut names: Vec<String>, has_moments: bool) -> Self {
+    pub fn new(
+        config: &Config,
+        mut names: Vec<String>,
+        units: Option<Units>,
+        has_moments: bool,
+    ) -> Self {
         let particles = evenly(config.particles, MOST_POINTS);
         let dim = names.len();
         names.truncate((MOST_NUMBERS / particles.len().max(1)).max(MOST_MOVING));
@@ -87,6 +95,7 @@ impl Seen {
                 names,
             },
             particles,
+            units,
             trace: Trace {
                 columns: columns.map(|name| (name.to_owned(), Vec::new())).to_vec(),
                 ..Trace::default()
@@ -104,9 +113,18 @@ impl Seen {
         self.seconds = at.elapsed.as_secs_f64();
         let sum: f64 = at.log_density.iter().map(|x| x.as_f64()).sum();
         self.mean_log_density = sum / at.log_density.len() as f64;
+        let dim = self.points.dim;
+        let theta = |i: usize, j: usize| at.state.row(self.particles[i])[j].as_f64();
+        let shown = self
+            .units
+            .as_ref()
+            .map(|units| units.show(&Matrix::from_fn(self.particles.len(), dim, &theta), dim));
         for (j, column) in self.points.columns.iter_mut().enumerate() {
             column.clear();
-            column.extend(self.particles.iter().map(|&i| at.state.row(i)[j].as_f64()));
+            column.extend((0..self.particles.len()).map(|i| match &shown {
+                Some(shown) => shown.row(i)[j],
+                None => theta(i, j),
+            }));
         }
         if at.step == 0 {
             return;

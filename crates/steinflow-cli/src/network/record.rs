@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 use steinflow_io::record::{FinishedRun, STANDARDISATION};
-use steinflow_models::data::{Scaling, Standardisation};
+use steinflow_models::data::{Recipe, Scaling, Standardisation};
 use steinflow_models::network::{
     Activation, Architecture, Bnn, NetworkSpec, Precision, Precisions,
 };
@@ -13,6 +13,9 @@ use crate::error::Result;
 
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Record {
+    /// How a file becomes columns of numbers; those of earlier versions were numbers.
+    #[serde(default)]
+    recipe: Option<Recipe>,
     /// In the order of the network's inputs.
     features: Vec<ColumnRecord>,
     target: ColumnRecord,
@@ -60,6 +63,7 @@ impl Record {
             Precision::Fixed(value) => PrecisionRecord::Fixed(value),
         };
         Self {
+            recipe: Some(data.recipe.clone()),
             features: data.feature_names.iter().zip(&data.input_scalings).map(column).collect(),
             target: column((&data.target_name, &data.target_scaling)),
             hidden: network.architecture.hidden.clone(),
@@ -88,7 +92,10 @@ impl Record {
 
     pub fn standardisation(&self) -> Standardisation {
         let scaling = |column: &ColumnRecord| Scaling { mean: column.mean, sd: column.sd };
+        let columns: Vec<String> =
+            self.features.iter().chain([&self.target]).map(|column| column.name.clone()).collect();
         Standardisation {
+            recipe: self.recipe.clone().unwrap_or_else(|| Recipe::of_numbers(&columns)),
             feature_names: self.features.iter().map(|column| column.name.clone()).collect(),
             target_name: self.target.name.clone(),
             input_scalings: self.features.iter().map(scaling).collect(),

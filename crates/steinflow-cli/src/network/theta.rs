@@ -60,8 +60,7 @@ impl<'a> Theta<'a> {
         // θ, and perhaps auxiliary variables.
         if !found.is_multiple_of(names.len()) {
             let expected = names.len();
-            let reason =
-                format!("its {found} columns are not those of a network of {expected} parameters");
+            let reason = format!("its {found} columns are not those of {expected} parameters");
             return Err(self.run.damaged(self.file, reason).into());
         }
         let chains = match self.table.find(column::CHAIN) {

@@ -39,7 +39,7 @@ impl Backdrop {
     }
 
     pub fn new<T: Real>(model: &dyn Model<T>, points: &Points) -> Result<Self> {
-        let exact = model.exact_moments();
+        let (exact, units) = (model.shown_moments(), model.units());
         let limits = |j: usize| {
             let (low, high) = limits_of(&points.columns[j]);
             // The target as it is, not as the particles see it.
@@ -49,13 +49,14 @@ impl Backdrop {
             })
         };
         match (points.dim, points.columns.len()) {
-            (1, 1) => {
+            // The density is one of θ, and not of what is shown.
+            (1, 1) if units.is_none() => {
                 let limits = limits(0);
                 let grid = log_density_grid(model, &[limits], 4 * SIDE)?;
                 let heights = relative(grid.as_slice()).into_iter().map(f64::exp).collect();
                 Ok(Self { density: None, marginals: vec![normalised(limits, heights)] })
             }
-            (2, 2) => {
+            (2, 2) if units.is_none() => {
                 let [x, y] = match model.window() {
                     Some([x, y]) => [x.into(), y.into()],
                     None => [limits(0), limits(1)],
@@ -70,6 +71,10 @@ impl Backdrop {
             }
             (dim, shown) if dim * DRAWS <= MOST_DRAWN => {
                 let draws = model.exact_sample(DRAWS, 0);
+                let draws = draws.map(|draws| match &units {
+                    Some(units) => units.show(&draws, dim),
+                    None => draws,
+                });
                 let lines = draws.map(|draws| (0..shown).map(|j| histogram(&draws, j)).collect());
                 Ok(Self { density: None, marginals: lines.unwrap_or_default() })
             }

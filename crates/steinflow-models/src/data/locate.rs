@@ -2,12 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use super::frame::Frame;
 use super::registry::PENGUINS_CSV;
 use super::{
-    DataSet, DataSetError, Difference, Fingerprint, Split, Table, content_sha256, data_set,
-    data_sets, search_folders, year,
+    Choices, DataSet, DataSetError, Difference, Fingerprint, Recipe, Split, Table, content_sha256,
+    data_set, data_sets, search_folders, year,
 };
 use crate::Result;
+
+/// The set that is built in, as text.
+const PENGUINS: &[u8] = PENGUINS_CSV.as_bytes();
 
 /// Where a data set is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,14 +60,38 @@ pub fn is_name(given: &Path) -> bool {
 
 /// The table that `given` means, and the data set's name if it is one: a file where there is one, a
 /// data set of that [name](is_name) otherwise.
-pub fn read_table(given: &Path, data_dir: Option<&Path>) -> Result<(Table, Option<&'static str>)> {
+pub fn read_table(
+    given: &Path,
+    data_dir: Option<&Path>,
+    choices: &Choices,
+) -> Result<(Table, Option<&'static str>)> {
     match given.to_str() {
         Some(name) if is_name(given) => {
             let located = find(name, data_dir)?;
-            Ok((located.table()?, Some(located.set.name)))
+            let table = located.table()?;
+            // A benchmark is its numbers, unless somebody asks for others.
+            let of_all = Choices { target: choices.target.clone(), ..Choices::default() };
+            let table = match &located.place {
+                _ if *choices == of_all => table,
+                Place::BuiltIn => Table::choose_from_reader(PENGUINS, "penguins.csv", choices)?,
+                Place::File(file) => Table::choose(&Frame::read(file)?, choices)?,
+            };
+            Ok((table, Some(located.set.name)))
         }
-        _ => Ok((Table::read(given)?, None)),
+        _ => Ok((Table::choose(&Frame::read(given)?, choices)?, None)),
     }
+}
+
+/// New rows, from a file or a data set, by the recipe of the data that a model was fitted to.
+pub fn read_new_rows(given: &Path, data_dir: Option<&Path>, recipe: &Recipe) -> Result<Table> {
+    let frame = match given.to_str() {
+        Some(name) if is_name(given) => match find(name, data_dir)?.place {
+            Place::BuiltIn => Frame::from_reader(PENGUINS, "penguins.csv")?,
+            Place::File(file) => Frame::read(file)?,
+        },
+        _ => Frame::read(given)?,
+    };
+    Ok(recipe.apply_to_new(&frame)?)
 }
 
 impl Located {
@@ -89,7 +117,7 @@ impl Located {
     /// name are that benchmark's.
     pub fn table(&self) -> Result<Table> {
         let table = match &self.place {
-            Place::BuiltIn => Table::from_reader(PENGUINS_CSV.as_bytes(), "penguins.csv")?,
+            Place::BuiltIn => Table::from_reader(PENGUINS, "penguins.csv")?,
             Place::File(file) => match self.set.fingerprint {
                 Fingerprint::File(expected) => year::read(file, self.set, expected)?,
                 Fingerprint::Numbers(_) => Table::read(file)?,

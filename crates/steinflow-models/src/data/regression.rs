@@ -23,6 +23,7 @@ use crate::Result;
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegressionData {
     file: PathBuf,
+    notes: Vec<String>,
     standardisation: Standardisation,
     train: Part,
     test: Part,
@@ -65,19 +66,25 @@ impl RegressionData {
             let targets_in_units = read.targets_in_units.unwrap_or_default();
             let scaling = standardisation.target_scaling;
             Ok(Part {
-                rows: rows.to_vec(),
+                rows: rows.iter().map(|&row| table.number(row)).collect(),
                 inputs: read.inputs,
                 targets: targets_in_units.iter().map(|&y| scaling.standardise(y)).collect(),
                 targets_in_units,
             })
         };
         let (train, test) = (part(train)?, part(test)?);
-        Ok(Self { file: table.file().to_owned(), standardisation, train, test })
+        let (file, notes) = (table.file().to_owned(), table.notes().to_vec());
+        Ok(Self { file, notes, standardisation, train, test })
     }
 
     /// Where the table came from.
     pub fn file(&self) -> &std::path::Path {
         &self.file
+    }
+
+    /// What was made of the table, a line each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The columns, and how each was standardised.
@@ -105,7 +112,7 @@ impl RegressionData {
         &self.train.targets_in_units
     }
 
-    /// The rows of the table to test on, counted from 0.
+    /// The rows of the file to test on, counted from 0.
     pub fn test_rows(&self) -> &[usize] {
         &self.test.rows
     }

@@ -3,7 +3,7 @@
 
 use steinflow::Matrix;
 
-use super::{Scaling, Table, TableError};
+use super::{Recipe, Scaling, Table, TableError};
 
 /// The columns of the training data, by name, and how each was standardised.
 ///
@@ -18,6 +18,8 @@ use super::{Scaling, Table, TableError};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standardisation {
+    /// How the file became the columns.
+    pub recipe: Recipe,
     /// The features' names, in the order of the inputs' columns.
     pub feature_names: Vec<String>,
     /// The target's name.
@@ -57,6 +59,7 @@ impl Standardisation {
             .map(|&column| Scaling::of(table, column, train))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
+            recipe: table.recipe().clone(),
             feature_names: features.iter().map(|&j| table.columns()[j].clone()).collect(),
             target_name,
             input_scalings,
@@ -65,18 +68,8 @@ impl Standardisation {
     }
 
     /// Rows of another file, in the standard units of the training rows. Columns are matched by name,
-    /// in any order; the target may be there.
+    /// in any order; the target may be there, and columns that are not asked for.
     pub fn standardise_new(&self, table: &Table) -> Result<NewRows, TableError> {
-        let known =
-            |column: &&String| **column == self.target_name || self.feature_names.contains(column);
-        if let Some(extra) = table.columns().iter().find(|column| !known(column)) {
-            return Err(TableError::ExtraColumn {
-                file: table.file().to_owned(),
-                column: extra.clone(),
-                features: self.feature_names.clone(),
-                target: self.target_name.clone(),
-            });
-        }
         self.read(table, &(0..table.values().rows()).collect::<Vec<_>>())
     }
 

@@ -16,14 +16,14 @@ pub enum TableError {
     },
 
     /// A directory instead of a file.
-    #[error("{} is a directory: give a CSV file", .file.display())]
+    #[error("{} is a directory: give a CSV or Parquet file", .file.display())]
     Directory {
         /// The directory.
         file: PathBuf,
     },
 
     /// The bytes cannot be read, or are not UTF-8.
-    #[error("cannot read {}: {source}; save the table as comma-separated UTF-8", .file.display())]
+    #[error("cannot read {}: {source}; save the table as CSV in UTF-8", .file.display())]
     Read {
         /// The file.
         file: PathBuf,
@@ -41,7 +41,7 @@ pub enum TableError {
         file: PathBuf,
         /// The most that is read.
         limit: u64,
-        /// Of what: `MiB of text`, `numbers` or `columns`.
+        /// Of what: `MiB of text`, `cells` or `columns`.
         unit: &'static str,
     },
 
@@ -54,18 +54,6 @@ pub enum TableError {
         file: PathBuf,
         /// What stands in its place.
         found: String,
-    },
-
-    /// A header that only another separator would split.
-    #[error(
-        "{}, line 1: the columns seem to be separated by {separator}: save the table with commas (and \
-         decimal points)", .file.display()
-    )]
-    OtherSeparator {
-        /// The file.
-        file: PathBuf,
-        /// `semicolons` or `tabs`.
-        separator: &'static str,
     },
 
     /// A column without a name.
@@ -96,7 +84,7 @@ pub enum TableError {
     /// A row with more or fewer cells than the header.
     #[error(
         "{}, line {line}: {found} cells where the header has {expected}: check for missing or extra \
-         commas", .file.display()
+         separators", .file.display()
     )]
     RaggedRow {
         /// The file.
@@ -111,7 +99,8 @@ pub enum TableError {
 
     /// An empty cell.
     #[error(
-        "{}, line {line}, column `{column}`: the cell is empty: fill it in or remove the row",
+        "{}, line {line}, column `{column}`: the cell is empty: fill it in, leave such rows out (`--missing \
+         drop`) or put the mean there (`--missing mean`)",
         .file.display()
     )]
     MissingCell {
@@ -125,8 +114,9 @@ pub enum TableError {
 
     /// A cell that is not a number.
     #[error(
-        "{}, line {line}, column `{column}`: `{text}` is not a number: encode categories as 0 and 1, \
-         write decimals with a point, remove rows that lack a value", .file.display()
+        "{}, line {line}, column `{column}`: `{text}` is not a number, as most of the column: correct it, \
+         leave the cell empty, or say what the column is with `--categorical {column}` or `--drop {column}`",
+        .file.display()
     )]
     NotANumber {
         /// The file.
@@ -137,6 +127,53 @@ pub enum TableError {
         column: String,
         /// What the cell holds.
         text: String,
+    },
+
+    /// A cell that is not what the other cells of its column are.
+    #[error(
+        "{}, line {line}, column `{column}`: `{text}` is not {expected}, as the rest of the column: correct it or \
+         remove the row",
+        .file.display()
+    )]
+    NotAsTheRest {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// What the cell holds.
+        text: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+
+    /// A level of a category that the training data did not have.
+    #[error(
+        "{}, line {line}, column `{column}`: `{text}` is a level that the model has not seen: correct it or \
+         remove the row (known: {})", .file.display(), .levels.join(", ")
+    )]
+    UnknownLevel {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// The level.
+        text: String,
+        /// Those of the training data.
+        levels: Vec<String>,
+    },
+
+    /// No row without an empty cell.
+    #[error(
+        "{}: every row has an empty cell: leave columns out (`--drop COLUMN`), or put the mean there \
+         (`--missing mean`)", .file.display()
+    )]
+    NoWholeRows {
+        /// The file.
+        file: PathBuf,
     },
 
     /// A cell that is infinite, NaN, or too large for a number.
@@ -167,7 +204,7 @@ pub enum TableError {
     /// A table with the target and nothing to predict it from.
     #[error(
         "{} has the target column `{target}` and no other: a regression needs at least 1 feature; \
-         columns are separated by commas", .file.display()
+         columns are separated by commas, semicolons, tabs or bars", .file.display()
     )]
     NoFeatures {
         /// The file.
@@ -218,22 +255,6 @@ pub enum TableError {
         column: String,
     },
 
-    /// A file to predict for with a column that the training data did not have.
-    #[error(
-        "{} has a column `{column}`, which the model was not trained on: remove it (the columns are \
-         {}, and the target `{target}` may be there)", .file.display(), .features.join(", ")
-    )]
-    ExtraColumn {
-        /// The file.
-        file: PathBuf,
-        /// The column's name.
-        column: String,
-        /// What the model was trained on.
-        features: Vec<String>,
-        /// What it predicts.
-        target: String,
-    },
-
     /// A column whose mean or standard deviation overflows or vanishes.
     #[error(
         "{}, column `{column}`: its standard deviation comes out as {sd}: change its unit so that the \
@@ -261,13 +282,57 @@ pub enum TableError {
         /// The column's name.
         column: String,
         /// The value found.
+        value: String,
+    },
+
+    /// A target of words where numbers are predicted.
+    #[error(
+        "{}, column `{column}`: the target holds words (`{level}`), and this model predicts numbers: choose \
+         another target, or logistic-, multinomial- or ordinal-regression", .file.display()
+    )]
+    TargetOfWords {
+        /// The file.
+        file: PathBuf,
+        /// The column's name.
+        column: String,
+        /// One of the words.
+        level: String,
+    },
+
+    /// A target of counts that is not one.
+    #[error(
+        "{}, line {line}, column `{column}`: the model predicts counts, found {value}: choose a target of \
+         whole numbers from 0", .file.display()
+    )]
+    NotACount {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// The value found.
         value: f64,
     },
 
-    /// A target of logistic regression with 0 or 1 alone.
+    /// A target of classes that are too many.
     #[error(
-        "{}, column `{column}`: every row holds {value}, so there is nothing to learn: add rows of the \
-         other class or choose another target", .file.display()
+        "{}, column `{column}`: {found} different values are too many classes: choose another target, or a \
+         model of numbers", .file.display()
+    )]
+    TooManyClasses {
+        /// The file.
+        file: PathBuf,
+        /// The column's name.
+        column: String,
+        /// How many there are.
+        found: usize,
+    },
+
+    /// A target of classes with one alone.
+    #[error(
+        "{}, column `{column}`: every row holds {value}, so there is nothing to learn: add rows of another \
+         class or choose another target", .file.display()
     )]
     OneClass {
         /// The file.
@@ -275,6 +340,6 @@ pub enum TableError {
         /// The column's name.
         column: String,
         /// Its only value.
-        value: f64,
+        value: String,
     },
 }

@@ -1,14 +1,14 @@
-//! The posterior of any model with a linear predictor η = Xθ, for all particles at once:
-//! log π(θ) = c Σᵢ ℓ(ηᵢ, yᵢ) − |θ|²/(2s²), ∇log π(θ) = c Xᵀ ℓ′(η, y) − θ/s²,
-//! with c = n / batch size on a minibatch and 1 otherwise.
+//! The posterior of any model with a linear predictor η = Xβ + o, for all particles at once:
+//! log π(θ) = c Σᵢ ℓ(ηᵢ, yᵢ, ψ) + log p(β) + log p(ψ), with the coefficients β and the parameters ψ of
+//! the likelihood both parts of θ, and c = n / batch size on a minibatch and 1 otherwise.
 
 use rayon::prelude::*;
 use steinflow::target::DeviceSource;
 use steinflow::{Error, MatMut, MatRef, Matrix, Minibatch, Real};
 
+use super::{Family, Prior};
 use crate::checks::require_shapes;
 use crate::pool::{Loan, Pool};
-use crate::prior::add_gaussian;
 
 // The size of tiles depends on the number of particles alone, and each particle's sums run over them in
 // order, so that the bits do not depend on the number of threads. A tile of η is at most 64 × 1024, which
@@ -22,24 +22,24 @@ fn particles_per_tile(particles: usize) -> usize {
     (particles / 16).next_multiple_of(16).clamp(16, MOST_PARTICLES_PER_TILE)
 }
 
-/// X, y and the prior, in the particles' precision.
+/// X, y and o in the particles' precision.
 #[derive(Clone, Debug)]
 pub(super) struct Predictor<T> {
     rows: Matrix<T>,
-    /// X once more, laid out for η = Xθ.
+    /// X once more, laid out for η = Xβ.
     columns: Vec<T>,
     target: Vec<T>,
-    prior_sd: f64,
+    /// o, or nothing where it is 0.
+    offset: Vec<T>,
     gathered: Pool<Gathered<T>>,
-    /// η of a tile.
-    tiles: Pool<Vec<T>>,
+    tiles: Pool<Tile<T>>,
 }
 
 /// Buffers are no part of what a model is.
 impl<T: PartialEq> PartialEq for Predictor<T> {
     fn eq(&self, other: &Self) -> bool {
-        let own = (&self.rows, &self.target, self.prior_sd);
-        own == (&other.rows, &other.target, other.prior_sd)
+        let own = (&self.rows, &self.target, &self.offset);
+        own == (&other.rows, &other.target, &other.offset)
     }
 }
 
@@ -48,63 +48,96 @@ struct Gathered<T> {
     rows: Vec<T>,
     columns: Vec<T>,
     target: Vec<T>,
+    offset: Vec<T>,
 }
 
 impl<T> Default for Gathered<T> {
     fn default() -> Self {
-        Self { rows: Vec::new(), columns: Vec::new(), target: Vec::new() }
+        Self { rows: Vec::new(), columns: Vec::new(), target: Vec::new(), offset: Vec::new() }
+    }
+}
+
+/// What a tile of particles works with.
+struct Tile<T> {
+    /// η, then ∂ℓ/∂η.
+    eta: Vec<T>,
+    /// β, and ∂Σℓ/∂β.
+    coefficients: Vec<T>,
+    slopes: Vec<T>,
+    /// ψ, and ∂Σℓ/∂ψ.
+    extras: Vec<f64>,
+    extra_slopes: Vec<f64>,
+}
+
+impl<T> Default for Tile<T> {
+    fn default() -> Self {
+        Self {
+            eta: Vec::new(),
+            coefficients: Vec::new(),
+            slopes: Vec::new(),
+            extras: Vec::new(),
+            extra_slopes: Vec::new(),
+        }
     }
 }
 
 impl<T: Real> Predictor<T> {
-    pub(super) fn new(rows: &Matrix<f64>, target: &[f64], prior_sd: f64) -> Self {
+    pub(super) fn new(rows: &Matrix<f64>, target: &[f64], offset: &[f64]) -> Self {
         let rows = rows.cast();
         let mut columns = Vec::with_capacity(rows.as_slice().len());
         write_columns(rows.as_slice(), rows.cols(), &mut columns);
-        let target = target.iter().map(|&y| T::of(y)).collect();
+        let cast = |values: &[f64]| values.iter().map(|&x| T::of(x)).collect();
+        let (target, offset) = (cast(target), cast(offset));
         let (gathered, tiles) = (Pool::default(), Pool::default());
-        Self { rows, columns, target, prior_sd, gathered, tiles }
+        Self { rows, columns, target, offset, gathered, tiles }
     }
 
-    pub(super) fn dim(&self) -> usize {
-        self.rows.cols()
-    }
-
-    /// The posterior as text, with a likelihood `real likelihood(real eta, real y, real *slope)`.
-    pub(super) fn device_source(&self, code: String) -> DeviceSource {
-        DeviceSource::Linear {
+    /// The posterior as text, with a likelihood `real likelihood(real eta, real y, real *slope)`; none where
+    /// there is an offset.
+    pub(super) fn device_source(&self, code: String, prior_sd: f64) -> Option<DeviceSource> {
+        self.offset.is_empty().then(|| DeviceSource::Linear {
             code,
             rows: self.rows.cast(),
             outcomes: self.target.iter().map(|y| y.as_f64()).collect(),
-            precision: 1.0 / (self.prior_sd * self.prior_sd),
-        }
+            precision: 1.0 / (prior_sd * prior_sd),
+        })
     }
 
     pub(super) fn data_rows(&self) -> usize {
         self.rows.rows()
     }
 
-    /// Evaluates every particle; `likelihood(η, y)` replaces the predictors η of some rows by ∂ℓ/∂η and
-    /// returns their Σℓ.
+    /// Evaluates every particle.
     pub(super) fn evaluate(
         &self,
+        (prior, family): (&Prior, &impl Family),
         theta: MatRef<'_, T>,
         batch: Option<&Minibatch>,
         log_density: &mut [T],
         mut score: MatMut<'_, T>,
-        likelihood: impl Fn(&mut [T], &[T]) -> f64 + Sync,
     ) -> steinflow::Result<()> {
-        let dim = self.dim();
+        let dim = prior.dim() + family.extra_names().len();
         require_shapes(dim, theta, log_density, score.rows(), score.cols())?;
         let gathered = batch.map(|batch| self.gather(batch)).transpose()?;
         let scale = batch.map_or(1.0, |batch| batch.scale);
-        let (rows, columns, target) = match &gathered {
-            Some(gathered) => (&gathered.rows[..], &gathered.columns, &gathered.target),
-            None => (self.rows.as_slice(), &self.columns, &self.target),
+        let features = self.rows.cols();
+        let data = match &gathered {
+            Some(gathered) => Data {
+                rows: &gathered.rows,
+                columns: &gathered.columns,
+                target: &gathered.target,
+                offset: &gathered.offset,
+                features,
+            },
+            None => Data {
+                rows: self.rows.as_slice(),
+                columns: &self.columns,
+                target: &self.target,
+                offset: &self.offset,
+                features,
+            },
         };
-        let data = Data { rows, columns, target, dim };
         let tile = particles_per_tile(theta.rows());
-        let prior_precision = 1.0 / (self.prior_sd * self.prior_sd);
 
         log_density
             .par_chunks_mut(tile)
@@ -113,12 +146,25 @@ impl<T: Real> Predictor<T> {
             // Tile by tile, so that whoever is free takes the next.
             .with_max_len(1)
             .for_each(|((values, scores), theta)| {
-                let sums = data.likelihood_tile(theta, scores, &likelihood, &mut self.tiles.lend());
-                let particles = theta.chunks_exact(dim).zip(scores.chunks_exact_mut(dim));
-                for ((value, sum), (theta, score)) in values.iter_mut().zip(sums).zip(particles) {
-                    let squares =
-                        add_gaussian(T::of(scale), T::of(prior_precision), theta, score).as_f64();
-                    *value = T::of(scale * sum - prior_precision * squares / 2.0);
+                let mut tile = self.tiles.lend();
+                let sums = data.likelihood_tile((prior, family), theta, dim, &mut tile);
+                let Tile { slopes, extras, extra_slopes, .. } = &mut *tile;
+                let coefficients = features * family.predictors();
+                let extra = dim - prior.dim();
+                for (i, (value, sum)) in values.iter_mut().zip(sums).enumerate() {
+                    let (theta, score) = (&theta[i * dim..][..dim], &mut scores[i * dim..][..dim]);
+                    let slopes = &slopes[i * coefficients..][..coefficients];
+                    let (own, rest) = score.split_at_mut(prior.dim());
+                    let prior = prior.add(scale, &theta[..own.len()], slopes, own);
+                    let slopes = &mut extra_slopes[i * extra..][..extra];
+                    for slope in slopes.iter_mut() {
+                        *slope *= scale;
+                    }
+                    let of_extras = family.log_prior(&extras[i * extra..][..extra], slopes);
+                    for (score, &slope) in rest.iter_mut().zip(&*slopes) {
+                        *score = T::of(slope);
+                    }
+                    *value = T::of(scale * sum + prior + of_extras);
                 }
             });
         Ok(())
@@ -131,14 +177,16 @@ impl<T: Real> Predictor<T> {
             return Err(Error::setting("minibatch index", index, remedy));
         }
         let mut gathered = self.gathered.lend();
-        let Gathered { rows, columns, target } = &mut *gathered;
+        let Gathered { rows, columns, target, offset } = &mut *gathered;
         rows.clear();
         target.clear();
+        offset.clear();
         for &index in &batch.indices {
             rows.extend_from_slice(self.rows.row(index));
             target.push(self.target[index]);
+            offset.extend(self.offset.get(index));
         }
-        write_columns(rows, self.dim(), columns);
+        write_columns(rows, self.rows.cols(), columns);
         Ok(gathered)
     }
 }
@@ -159,33 +207,57 @@ struct Data<'a, T> {
     rows: &'a [T],
     columns: &'a [T],
     target: &'a [T],
-    dim: usize,
+    offset: &'a [T],
+    features: usize,
 }
 
 impl<T: Real> Data<'_, T> {
-    /// Writes Xᵀℓ′ of a tile of particles to `scores` and returns their Σᵢℓᵢ, summed in `f64`.
+    /// Leaves ∂Σℓ/∂β and ∂Σℓ/∂ψ of a tile of particles in `tile` and returns their Σᵢℓᵢ, summed in `f64`.
     fn likelihood_tile(
         &self,
+        (prior, family): (&Prior, &impl Family),
         theta: &[T],
-        scores: &mut [T],
-        likelihood: &impl Fn(&mut [T], &[T]) -> f64,
-        predictor: &mut Vec<T>,
+        dim: usize,
+        tile: &mut Tile<T>,
     ) -> [f64; MOST_PARTICLES_PER_TILE] {
-        let dim = self.dim;
+        let (features, predictors) = (self.features, family.predictors());
         let particles = theta.len() / dim;
+        let Tile { eta, coefficients, slopes, extras, extra_slopes } = tile;
+        coefficients.clear();
+        extras.clear();
+        for theta in theta.chunks_exact(dim) {
+            let (own, rest) = theta.split_at(prior.dim());
+            prior.coefficients(own, coefficients);
+            extras.extend(rest.iter().map(|x| x.as_f64()));
+        }
+        slopes.clear();
+        slopes.resize(coefficients.len(), T::zero());
+        extra_slopes.clear();
+        extra_slopes.resize(extras.len(), 0.0);
+        let extra = extras.len() / particles;
         let mut sums = [0.0; MOST_PARTICLES_PER_TILE];
-        predictor.resize(particles * ROWS_PER_TILE.min(self.target.len()), T::zero());
-        scores.fill(T::zero());
-        let tiles = self.rows.chunks(ROWS_PER_TILE * dim);
-        let tiles = tiles.zip(self.columns.chunks(ROWS_PER_TILE * dim));
+        let lines = particles * predictors;
+        eta.resize(lines * ROWS_PER_TILE.min(self.target.len()), T::zero());
+        let tiles = self.rows.chunks(ROWS_PER_TILE * features);
+        let tiles = tiles.zip(self.columns.chunks(ROWS_PER_TILE * features));
+        let mut first = 0;
         for ((rows, columns), target) in tiles.zip(self.target.chunks(ROWS_PER_TILE)) {
             let count = target.len();
-            let eta = &mut predictor[..particles * count];
-            T::product(theta, columns, eta, particles, count, dim);
-            for (sum, eta) in sums.iter_mut().zip(eta.chunks_exact_mut(count)) {
-                *sum += likelihood(eta, target);
+            let eta = &mut eta[..lines * count];
+            T::product(coefficients, columns, eta, lines, count, features);
+            if !self.offset.is_empty() {
+                let offset = &self.offset[first..first + count];
+                for line in eta.chunks_exact_mut(count) {
+                    line.iter_mut().zip(offset).for_each(|(eta, &offset)| *eta += offset);
+                }
             }
-            T::accumulate_product(eta, rows, scores, particles, dim, count);
+            for (i, eta) in eta.chunks_exact_mut(predictors * count).enumerate() {
+                let own = i * extra..(i + 1) * extra;
+                let (extras, slopes) = (&extras[own.clone()], &mut extra_slopes[own]);
+                sums[i] += family.log_likelihood(eta, target, extras, slopes);
+            }
+            T::accumulate_product(eta, rows, slopes, lines, features, count);
+            first += count;
         }
         sums
     }

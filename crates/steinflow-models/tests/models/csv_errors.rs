@@ -40,24 +40,16 @@ fn a_missing_file_is_named() {
 fn a_directory_is_called_one() {
     let error = Table::read(env!("CARGO_MANIFEST_DIR")).unwrap_err();
     assert!(matches!(error, TableError::Directory { .. }), "{error}");
-    says(&error, &[env!("CARGO_MANIFEST_DIR"), "is a directory", "CSV file"]);
+    says(&error, &[env!("CARGO_MANIFEST_DIR"), "is a directory", "CSV or Parquet file"]);
 }
 
 #[test]
 fn other_separators_are_recognised() {
-    for (text, name) in [
-        ("a;y\n1,5;2\n", "semicolons"),
-        ("\"a\";\"y\"\n1;2\n", "semicolons"),
-        ("a\ty\n1\t2\n", "tabs"),
-        ("1;2\n3;4\n", "semicolons"),
-    ] {
-        let error = read(text);
-        assert!(
-            matches!(error, TableError::OtherSeparator { separator, .. } if separator == name),
-            "{error}"
-        );
-        says(&error, &["data.csv, line 1", &format!("separated by {name}"), "with commas"]);
+    for text in ["a;y\n1,5;2\n", "\"a\";\"y\"\n1.5;2\n", "a\ty\n1.5\t2\n", "a|y\n1.5|2\n"] {
+        let table = Table::from_reader(text.as_bytes(), "data.csv").unwrap();
+        assert_eq!((table.columns().len(), table.values().row(0)), (2, &[1.5, 2.0][..]), "{text}");
     }
+    assert!(matches!(read("1;2\n3;4\n"), TableError::NoHeader { .. }));
     // Beside commas they are part of a name.
     let table = Table::from_reader("a;b,y\n1,2\n".as_bytes(), "data.csv").unwrap();
     assert_eq!(table.columns(), ["a;b", "y"]);
@@ -107,7 +99,7 @@ fn ragged_rows_are_located() {
             matches!(error, TableError::RaggedRow { line: 3, found, expected: 2, .. } if found == cells),
             "{error}"
         );
-        says(&error, &["data.csv, line 3", "commas"]);
+        says(&error, &["data.csv, line 3", "separators"]);
     }
 }
 
@@ -122,7 +114,7 @@ fn bad_cells_are_located() {
     assert!(matches!(error, TableError::NotANumber { line: 4, .. }), "{error}");
     says(&error, &["data.csv, line 4, column `y`", "`four`", "not a number"]);
 
-    for text in ["nan", "NaN", "inf", "-Infinity", "1e999"] {
+    for text in ["inf", "-Infinity", "1e999"] {
         let error = read(&format!("a,y\n{text},2\n"));
         assert!(matches!(error, TableError::NotFinite { line: 2, .. }), "{error}");
         says(&error, &["column `a`", &format!("`{text}`"), "not finite"]);
@@ -132,11 +124,11 @@ fn bad_cells_are_located() {
 #[test]
 fn an_unknown_target_suggests_the_nearest() {
     let table = Table::from_reader("size,price\n1,2\n3,5\n".as_bytes(), "data.csv").unwrap();
-    let error = LinearRegression::<f64>::new(&table, Some("prize"), 1.0, 1.0).unwrap_err();
+    let error = LinearRegression::<f64>::new(&table, Some("prize"), 1.0, None).unwrap_err();
     assert!(matches!(error, Error::Table(TableError::UnknownColumn { .. })));
     says(&error, &["data.csv", "`prize`", "did you mean `price`?"]);
     assert!(error.is_usage());
-    let error = LinearRegression::<f64>::new(&table, Some("outcome"), 1.0, 1.0).unwrap_err();
+    let error = LinearRegression::<f64>::new(&table, Some("outcome"), 1.0, None).unwrap_err();
     says(&error, &["data.csv", "`outcome`", "known: size, price"]);
 }
 
@@ -159,7 +151,7 @@ fn constant_columns_are_named() {
         &Table::from_reader("a,y\n1,7\n3,7\n".as_bytes(), "data.csv").unwrap(),
         None,
         1.0,
-        1.0,
+        None,
     )
     .unwrap_err();
     says(&error, &["column `y`", "another target"]);
@@ -179,10 +171,7 @@ fn columns_that_overflow_or_vanish_are_named() {
 fn a_logistic_target_is_0_or_1() {
     let table = Table::from_reader("a,y\n1,0\n2,1\n\n3,2\n".as_bytes(), "data.csv").unwrap();
     let error = LogisticRegression::<f32>::new(&table, None, 1.0).unwrap_err();
-    assert!(
-        matches!(error, Error::Table(TableError::NotBinary { line: 5, value: 2.0, .. })),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Table(TableError::NotBinary { line: 5, .. })), "{error}");
     says(&error, &["data.csv, line 5, column `y`", "0 or 1", "found 2"]);
 }
 

@@ -186,7 +186,7 @@ fn samples_have_the_exact_moments() {
     check_sample("ring", &Ring::default());
     check_sample("standard normal", &Isotropic::new(3).unwrap());
     check_sample("wide ring", &Ring::new(1.0, 0.8).unwrap());
-    let regression = LinearRegression::<f64>::new(&table(60, false), None, 2.5, 1.0).unwrap();
+    let regression = LinearRegression::<f64>::new(&table(60, false), None, 2.5, Some(1.0)).unwrap();
     check_sample("linear regression", &regression);
 }
 

@@ -32,7 +32,7 @@ fn models() -> Vec<Example> {
         both!("ring", 1.5, Ring::default()),
         both!("standard normal", 1.5, Isotropic::new(3).unwrap()),
         both!("wide ring", 1.5, Ring::new(1.0, 0.8).unwrap()),
-        both!("linear", 1.0, LinearRegression::new(&linear, None, 2.5, 0.7).unwrap()),
+        both!("linear", 1.0, LinearRegression::new(&linear, None, 2.5, Some(0.7)).unwrap()),
         both!("logistic", 1.0, LogisticRegression::new(&logistic, None, 0.5).unwrap()),
     ]
 }

@@ -25,8 +25,9 @@ def named(result: Result, rows: np.ndarray, constrained: bool = True) -> dict[st
 
 def columns(result: Result, constrained: bool = True) -> dict[str, np.ndarray]:
     """A column for every number of a particle."""
-    built_in = result._run.target.built_in
-    if built_in is not None:
+    target = result._run.target
+    built_in = target.built_in
+    if built_in is not None and (target.constrain is None or not constrained):
         return dict(zip(built_in.parameter_names, result.theta.T, strict=True))
     own: dict[str, np.ndarray] = {}
     for name, value in named(result, result.theta, constrained).items():

@@ -64,8 +64,14 @@ class ModelOptions(TypedDict, total=False):
     data: str | PathLike[str] | None
     data_dir: str | PathLike[str] | None
     target: str | None
+    features: str | Sequence[str] | None
+    drop: str | Sequence[str] | None
+    categorical: str | Sequence[str] | None
+    missing: str | None
     prior_sd: float | None
+    prior: str | None
     noise_sd: float | None
+    offset: str | None
     hidden: Sequence[int] | None
     activation: str | None
     noise_precision: float | None

@@ -20,6 +20,11 @@ def target(model: str | _steinflow.BuiltIn, dtype: np.dtype | None) -> Target:
     def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
         return model.evaluate(theta)
 
+    def constrain(rows: np.ndarray) -> dict[str, np.ndarray]:
+        shown = model.show(np.ascontiguousarray(rows, np.float64))
+        return dict(zip(names, shown.T, strict=True))
+
+    has_units = model.show(np.zeros((0, len(names)))) is not None
     return Target(
         name=model.name,
         function=function,
@@ -27,5 +32,6 @@ def target(model: str | _steinflow.BuiltIn, dtype: np.dtype | None) -> Target:
         dtype=dtype or np.dtype("float64"),
         data_rows=model.data_rows,
         posterior=model.data_rows > 0,
+        constrain=constrain if has_units else None,
         built_in=model,
     )

@@ -1,73 +1,56 @@
-//! Bayesian logistic regression: P(yᵢ = 1) = 1/(1 + e^(−ηᵢ)), η = Xθ, θ ~ N(0, s² I).
+//! Logistic regression: P(yᵢ = 1) = 1/(1 + e^(−ηᵢ)).
 
 use pulp::{Arch, Simd, WithSimd};
-use steinflow::target::DeviceSource;
-use steinflow::{LogDensity, MatMut, MatRef, Minibatch, Real};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use steinflow::Real;
 
-use super::predictor::Predictor;
-use super::{DEFAULT_PRIOR_SD, Design, START_SD};
-use crate::checks::require_scale;
-use crate::data::{Table, TableError};
-use crate::{Describe, Model, ModelInfo, ModelSpec, Result, Start};
+use super::family::Family;
+use super::multinomial::draw_class;
+use super::{Design, Prior, Regression, with_options};
+use crate::data::Table;
+use crate::{Model, ModelInfo, ModelSpec, Result};
 
 /// How it is listed.
 pub(crate) const ENTRY: ModelInfo = ModelInfo {
     name: "logistic-regression",
     title: "Bayesian logistic regression",
-    formula: "P(y = 1) = 1/(1 + exp(−Xθ)), θ ~ N(0, s² I), s = prior-sd; X has an intercept; features \
-              are standardised, so coefficients are on the standardised scale",
+    formula: "P(y = 1) = 1/(1 + exp(−Xβ)), β ~ N(0, s²) for standardised features, s = prior-sd",
     reference: "textbook",
-    options: &["data", "data_dir", "target", "prior_sd"],
+    options: with_options!("prior"),
     single: build,
     double: build,
 };
 
 fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
-    let prior_sd = spec.prior_sd.unwrap_or(DEFAULT_PRIOR_SD);
-    let (table, _) = spec.read_table(None)?;
-    Ok(Box::new(LogisticRegression::new(&table, spec.target.as_deref(), prior_sd)?))
+    let design = Design::of(spec)?;
+    let prior = Prior::of(spec, design.names().len())?;
+    Ok(Box::new(LogisticRegression::<T>::of(design, prior)?))
 }
 
 /// The posterior of the coefficients of a logistic regression. It has no closed form.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LogisticRegression<T> {
-    predictor: Predictor<T>,
-    design: Design,
-}
+pub type LogisticRegression<T> = Regression<T, Bernoulli>;
 
 impl<T: Real> LogisticRegression<T> {
     /// Predicts column `target` of `table` (the last one when `None`), which holds 0 and 1, from all
     /// others.
     pub fn new(table: &Table, target: Option<&str>, prior_sd: f64) -> Result<Self> {
-        require_scale("prior-sd", prior_sd)?;
         let design = Design::new(table, target)?;
-        let not_binary = |&(_, &y): &(usize, &f64)| y != 0.0 && y != 1.0;
-        if let Some((row, &value)) = design.target().iter().enumerate().find(not_binary) {
-            return Err(TableError::NotBinary {
-                file: table.file().to_owned(),
-                line: table.line(row),
-                column: design.target_name().to_owned(),
-                value,
-            }
-            .into());
-        }
-        let first = design.target()[0];
-        if design.target().iter().all(|&y| y == first) {
-            return Err(TableError::OneClass {
-                file: table.file().to_owned(),
-                column: design.target_name().to_owned(),
-                value: first,
-            }
-            .into());
-        }
-        let predictor = Predictor::new(design.rows(), design.target(), prior_sd);
-        Ok(Self { predictor, design })
+        let prior = Prior::normal(prior_sd, design.names().len())?;
+        Self::of(design, prior)
     }
 
-    /// The data as the model sees it.
-    pub fn design(&self) -> &Design {
-        &self.design
+    fn of(design: Design, prior: Prior) -> Result<Self> {
+        let (classes, y) = design.two_classes()?;
+        Ok(Regression::assemble(design, Bernoulli { classes }, prior, &y, 0.0))
     }
+}
+
+/// One of two classes.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Bernoulli {
+    /// The names of 0 and 1.
+    pub(super) classes: [String; 2],
 }
 
 /// Replaces η by ∂ℓ/∂η = ±1/(1 + e^m) and returns Σℓ with ℓ = −log(1 + e^(−m)), where the margin m = ±η
@@ -129,42 +112,42 @@ impl<T: Real> WithSimd for FromDecay<'_, T> {
     }
 }
 
-impl<T: Real> LogDensity<T> for LogisticRegression<T> {
-    fn dim(&self) -> usize {
-        self.predictor.dim()
-    }
-
-    fn data_rows(&self) -> usize {
-        self.predictor.data_rows()
-    }
-
-    fn evaluate(
+impl Family for Bernoulli {
+    fn log_likelihood<T: Real>(
         &self,
-        theta: MatRef<'_, T>,
-        rows: Option<&Minibatch>,
-        log_density: &mut [T],
-        score: MatMut<'_, T>,
-    ) -> steinflow::Result<()> {
-        self.predictor.evaluate(theta, rows, log_density, score, log_likelihood)
+        eta: &mut [T],
+        y: &[T],
+        _extras: &[f64],
+        _slopes: &mut [f64],
+    ) -> f64 {
+        log_likelihood(eta, y)
     }
 
-    fn device_source(&self) -> Option<DeviceSource> {
+    fn device_code(&self) -> Option<String> {
         let code = "real likelihood(real eta, real y, real *slope) {
                 const real sign = y > real(0.5) ? 1 : -1, margin = sign * eta, decay = exp(-abs(margin));
                 *slope = sign * (margin >= 0 ? decay : real(1)) / (1 + decay);
                 return (margin < 0 ? margin : real(0)) - log1p(decay);
             }";
-        Some(self.predictor.device_source(code.to_owned()))
-    }
-}
-
-impl<T: Real> Describe for LogisticRegression<T> {
-    fn parameter_names(&self) -> Vec<String> {
-        self.design.parameter_names().to_vec()
+        Some(code.to_owned())
     }
 
-    fn start(&self) -> Start {
-        Start::around_zero(self.predictor.dim(), START_SD)
+    fn moments(&self, eta: &[f64], _extras: &[f64]) -> (f64, f64) {
+        let probability = 1.0 / (1.0 + (-eta[0]).exp());
+        (probability, probability * (1.0 - probability))
+    }
+
+    fn draw(&self, eta: &[f64], extras: &[f64], random: &mut ChaCha8Rng) -> f64 {
+        draw_class(&self.probabilities(eta, extras).unwrap_or_default(), random)
+    }
+
+    fn log_density(&self, eta: &[f64], _extras: &[f64], y: f64) -> f64 {
+        log_likelihood(&mut [eta[0]], &[y])
+    }
+
+    fn probabilities(&self, eta: &[f64], extras: &[f64]) -> Option<Vec<f64>> {
+        let probability = self.moments(eta, extras).0;
+        Some(vec![1.0 - probability, probability])
     }
 }
 

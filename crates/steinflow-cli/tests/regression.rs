@@ -1,0 +1,118 @@
+//! Regressions from a table as people keep it to predictions for new rows.
+
+#[path = "support/desk.rs"]
+mod desk;
+
+use std::fmt::Write as _;
+
+use desk::Desk;
+use serde_json::Value;
+
+/// price = 100 + 2·area + 30·[south] ± 5.
+fn homes(rows: std::ops::Range<usize>) -> String {
+    let mut text = "id;district;area;sold;price\n".to_owned();
+    for i in rows {
+        let area = 50.0 + (i as f64 * 1.7).sin() * 20.0;
+        let south = i % 3 == 0;
+        let noise = 5.0 * (i as f64 * 12.9898).sin() * 1.4;
+        let price = 100.0 + 2.0 * area + if south { 30.0 } else { 0.0 } + noise;
+        let district = if south { "south" } else { "north" };
+        let sold = if price > 215.0 { "yes" } else { "no" };
+        let area =
+            if i % 50 == 7 { "NA".to_owned() } else { format!("{area:.3}").replace('.', ",") };
+        let price = price.to_string().replace('.', ",");
+        writeln!(text, "{i};{district};{area};{sold};{price}").unwrap();
+    }
+    text
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_table_becomes_coefficients_in_its_units_and_predictions() {
+    let desk = Desk::new();
+    desk.write("homes.csv", homes(0..200));
+    desk.write("new.csv", homes(200..240));
+    let run = "sample linear-regression --data homes.csv --drop sold -q --json --out run";
+    let summary = json(&desk.succeed(run));
+    let moment = |name: &str| {
+        let all = summary["moments"].as_array().unwrap();
+        let found = all.iter().find(|moment| moment["name"] == name).unwrap();
+        (found["mean"].as_f64().unwrap(), found["sd"].as_f64().unwrap())
+    };
+    for (name, truth) in
+        [("intercept", 100.0), ("area", 2.0), ("district[south]", 30.0), ("noise", 5.0)]
+    {
+        let (mean, sd) = moment(name);
+        assert!((mean - truth).abs() < 4.0 * sd && sd < 0.1 * truth, "{name}: {mean} ± {sd}");
+    }
+    // What is written is what is shown, and can be judged again.
+    let columns = steinflow_io::read_parquet(desk.path("run/samples.parquet")).unwrap();
+    let area = columns.iter().find(|column| column.name == "area").unwrap();
+    let values = area.values.numbers();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    assert!((mean - moment("area").0).abs() < 1e-9);
+    let again = json(&desk.succeed("diagnose run --json"));
+    assert_eq!(again["runs"][0]["verdict"], summary["diagnosis"]["verdict"]);
+
+    let found = json(&desk.succeed("predict run --data new.csv --json --out p.csv"));
+    let scores = &found["scores"];
+    assert!((scores["rmse"].as_f64().unwrap() - 5.0).abs() < 1.5, "{found}");
+    assert!(scores["coverage_95"].as_f64().unwrap() > 0.9, "{found}");
+    let predictions = desk.read("p.csv");
+    assert!(predictions.starts_with("row,target,mean,sd,q0.05"), "{predictions}");
+    // Row 7 of the new table lacks its area.
+    assert!(predictions.contains("\n6,") && !predictions.contains("\n7,"), "{predictions}");
+    desk.write("unknown.csv", homes(0..4).replace("north", "west"));
+    desk.fail("predict run --data unknown.csv", 2, &["line 3", "`west`", "known: north, south"]);
+}
+
+#[test]
+fn what_is_made_of_a_table_is_said() {
+    let desk = Desk::new();
+    desk.write("homes.csv", homes(0..200));
+    let command = "sample linear-regression --data homes.csv --drop sold --gradients 20 --out run";
+    let said = String::from_utf8(desk.run(command).stderr).unwrap();
+    for words in [
+        "read 196 rows, 3 columns, with semicolons and decimal commas; 4 rows with missing cells left out",
+        "id: left out, every row has its own: an identifier",
+        "district: a category of 2 levels, each against `north`",
+    ] {
+        assert!(said.contains(words), "`{words}` is not in: {said}");
+    }
+}
+
+#[test]
+fn classes_are_predicted_with_their_probabilities() {
+    let desk = Desk::new();
+    desk.write("homes.csv", homes(0..200));
+    for model in ["logistic-regression", "multinomial-regression", "ordinal-regression"] {
+        desk.succeed(&format!(
+            "sample {model} --data homes.csv --target district --features area,price -q --out {model}"
+        ));
+        let found = json(
+            &desk.succeed(&format!("predict {model} --data homes.csv --json --out {model}.csv")),
+        );
+        assert!(found["scores"]["accuracy"].as_f64().unwrap() > 0.9, "{model}: {found}");
+        let text = desk.read(&format!("{model}.csv"));
+        assert!(text.starts_with("row,target,class,p[north],p[south]\n0,south,south,"), "{text}");
+    }
+}
+
+#[test]
+fn a_target_that_does_not_fit_says_which_model_does() {
+    let desk = Desk::new();
+    desk.write("homes.csv", homes(0..20));
+    let sample = "sample linear-regression --data homes.csv --target district";
+    desk.fail(sample, 2, &["`district`", "words", "multinomial"]);
+    desk.fail(
+        "sample poisson-regression --data homes.csv --target price",
+        2,
+        &["counts", "line 3"],
+    );
+    desk.fail("sample logistic-regression --data homes.csv --target price", 2, &["0 or 1"]);
+    desk.fail("sample linear-regression --data homes.csv --prior lasso", 2, &["horseshoe"]);
+    desk.fail("sample ring --drop id", 2, &["takes no drop"]);
+}

@@ -1,0 +1,61 @@
+//! What a user may say about the columns of a table.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ModelSpec, Result};
+
+/// Which columns are used, and as what; the rest is found out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Choices {
+    /// The column to predict; the last one unless it is named.
+    pub target: Option<String>,
+    /// Columns to leave out.
+    pub drop: Vec<String>,
+    /// The columns to predict from; all others are left out.
+    pub features: Option<Vec<String>>,
+    /// Columns whose values are names, even if they are numbers.
+    pub categorical: Vec<String>,
+    /// Columns whose levels a model wants as numbers rather than as indicators.
+    pub levels: Vec<String>,
+    /// What to do about cells that are empty.
+    pub missing: Missing,
+}
+
+/// What is done about rows with cells that are empty.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// They are left out.
+    #[default]
+    Drop,
+    /// The column's mean, or its most frequent level, stands in.
+    Mean,
+    /// They are refused.
+    Error,
+}
+
+impl Choices {
+    /// What the options of a model say.
+    pub fn of(spec: &ModelSpec) -> Result<Self> {
+        let missing = match spec.missing.as_deref() {
+            None | Some("drop") => Missing::Drop,
+            Some("mean") => Missing::Mean,
+            Some("error") => Missing::Error,
+            Some(other) => {
+                let known = ["drop", "mean", "error"];
+                return Err(steinflow::Error::unknown("missing", other, known).into());
+            }
+        };
+        // A column that a model asks for is no feature, and is needed all the same.
+        let features = spec.features.as_ref();
+        let features = features.map(|own| own.iter().chain(&spec.offset).cloned().collect());
+        Ok(Self {
+            target: spec.target.clone(),
+            drop: spec.drop.clone().unwrap_or_default(),
+            features,
+            categorical: spec.categorical.clone().unwrap_or_default(),
+            levels: Vec::new(),
+            missing,
+        })
+    }
+}

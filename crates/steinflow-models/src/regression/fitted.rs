@@ -1,0 +1,238 @@
+//! A regression without its data: all but the parameters that predicting new rows takes.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use steinflow::random::{Purpose, stream};
+use steinflow::{Error, Matrix};
+
+use super::{
+    Bernoulli, Design, Family, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson, StudentT,
+};
+use crate::Result;
+use crate::data::{Recipe, Table, TableError};
+
+/// What predicts, together with parameters in the units of the table.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Fitted {
+    recipe: Recipe,
+    target: String,
+    /// The names of the parameters as they are shown.
+    parameters: Vec<String>,
+    features: Vec<String>,
+    has_intercept: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    offset: Option<String>,
+    /// The standard deviation of the targets of the fit.
+    target_sd: f64,
+    family: Kind,
+}
+
+/// The families by name.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Normal(Normal),
+    StudentT(StudentT),
+    Bernoulli(Bernoulli),
+    Multinomial(Multinomial),
+    Ordinal(Ordinal),
+    Poisson(Poisson),
+    NegativeBinomial(NegativeBinomial),
+}
+
+macro_rules! families {
+    ($($family:ident),*) => {
+        $(impl From<(Design, $family)> for Fitted {
+            fn from((design, family): (Design, $family)) -> Self {
+                Self::new(&design, Kind::$family(family.in_own_units()))
+            }
+        })*
+
+        /// Does the same with whichever family it is.
+        macro_rules! with_family {
+            ($kind:expr, $name:ident => $what:expr) => {
+                match $kind { $(Kind::$family($name) => $what),* }
+            };
+        }
+    };
+}
+families!(Normal, StudentT, Bernoulli, Multinomial, Ordinal, Poisson, NegativeBinomial);
+
+/// What is predicted for a row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowPrediction {
+    /// E y, and the standard deviation of y; of a class, of its number.
+    pub mean: f64,
+    /// See the mean.
+    pub sd: f64,
+    /// Draws of y, in ascending order, as many as there are draws of the parameters.
+    pub draws: Vec<f64>,
+    /// The probability of every class; empty for a target that is a number.
+    pub probabilities: Vec<f64>,
+    /// log p(y) of the target, where it is known.
+    pub log_density: Option<f64>,
+}
+
+impl Fitted {
+    fn new(design: &Design, family: Kind) -> Self {
+        Self {
+            recipe: design.recipe().clone(),
+            target: design.target_name().to_owned(),
+            parameters: Vec::new(),
+            features: design.features().to_vec(),
+            has_intercept: design.names().len() > design.features().len(),
+            offset: design.offset().map(|(name, _)| name.clone()),
+            target_sd: design.target_sd(),
+            family,
+        }
+    }
+
+    /// The standard deviation of the targets of the fit.
+    pub fn target_sd(&self) -> f64 {
+        self.target_sd
+    }
+
+    pub(super) fn with_parameters(self, parameters: Vec<String>) -> Self {
+        Self { parameters, ..self }
+    }
+
+    /// The names of the parameters as they are shown.
+    pub fn parameters(&self) -> &[String] {
+        &self.parameters
+    }
+
+    /// How new rows become numbers.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// What is predicted.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The names of the target's classes; none for a target that is a number.
+    pub fn classes(&self) -> &[String] {
+        match &self.family {
+            Kind::Bernoulli(family) => &family.classes,
+            Kind::Multinomial(family) => &family.classes,
+            Kind::Ordinal(family) => &family.classes,
+            _ => &[],
+        }
+    }
+
+    /// The targets of a table that has them: numbers, or numbers of classes.
+    pub fn targets(&self, table: &Table) -> Result<Option<Vec<f64>>> {
+        let Ok(column) = table.position(Some(&self.target)) else { return Ok(None) };
+        let (values, classes) = (table.values(), self.classes());
+        let by_value = !classes.is_empty() && self.recipe.levels(&self.target).is_none();
+        let target = |row: usize| -> Result<f64> {
+            let value = values.row(row)[column];
+            if !by_value {
+                return Ok(value);
+            }
+            let class = classes.iter().position(|class| class.parse() == Ok(value));
+            class.map(|class| class as f64).ok_or_else(|| {
+                let (file, line) = (table.file().to_owned(), table.line(row));
+                let (column, levels) = (self.target.clone(), classes.to_vec());
+                TableError::UnknownLevel { file, line, column, text: value.to_string(), levels }
+                    .into()
+            })
+        };
+        (0..values.rows()).map(target).collect::<Result<Vec<f64>>>().map(Some)
+    }
+
+    /// What parameters in the units of the table, a draw a row, predict for the rows of a table. The
+    /// draws of a row depend on where it stands in its file alone.
+    pub fn predict(&self, parameters: &Matrix<f64>, table: &Table) -> Result<Vec<RowPrediction>> {
+        let targets = self.targets(table)?;
+        with_family!(&self.family, family => {
+            self.predict_by(family, parameters, table, targets.as_deref())
+        })
+    }
+
+    fn predict_by(
+        &self,
+        family: &impl Family,
+        parameters: &Matrix<f64>,
+        table: &Table,
+        targets: Option<&[f64]>,
+    ) -> Result<Vec<RowPrediction>> {
+        let line = self.features.len() + usize::from(self.has_intercept);
+        let (predictors, extra) = (family.predictors(), family.extra_names().len());
+        let dim = parameters.cols();
+        if parameters.rows() == 0 || dim < line * predictors + extra {
+            return Err(Error::Shape {
+                what: "parameters",
+                found: format!("{} × {dim} entries", parameters.rows()),
+                expected: format!("at least 1 × {}", line * predictors + extra),
+            }
+            .into());
+        }
+        let position = |name: &String| table.position(Some(name));
+        let columns = self.features.iter().map(position).collect::<Result<Vec<_>, _>>()?;
+        let offset = self.offset.as_ref().map(position).transpose()?;
+        // ψ as the family has it; it stands last.
+        let extras: Vec<Vec<f64>> = (0..parameters.rows())
+            .map(|draw| {
+                let mut extras = parameters.row(draw)[dim - extra..].to_vec();
+                family.hide(&mut extras, 0.0);
+                extras
+            })
+            .collect();
+        let row = |row: usize| {
+            let values = table.values().row(row);
+            let mut random = stream(0, Purpose::Prediction, table.number(row) as u64, 0);
+            let mut eta = vec![0.0; predictors];
+            let mut found = RowPrediction::default();
+            let (mut means, mut log_densities) = (Vec::new(), Vec::new());
+            for (draw, extras) in extras.iter().enumerate() {
+                for (eta, line) in eta.iter_mut().zip(parameters.row(draw).chunks_exact(line)) {
+                    let (intercept, slopes) = line.split_at(line.len() - columns.len());
+                    let start = intercept.first().copied().unwrap_or(0.0)
+                        + offset.map_or(0.0, |offset| values[offset]);
+                    *eta =
+                        slopes.iter().zip(&columns).fold(start, |sum, (b, &j)| sum + b * values[j]);
+                }
+                means.push(family.moments(&eta, extras));
+                found.draws.push(family.draw(&eta, extras, &mut random));
+                if let Some(probabilities) = family.probabilities(&eta, extras) {
+                    found.probabilities.resize(probabilities.len(), 0.0);
+                    let sums = found.probabilities.iter_mut();
+                    sums.zip(probabilities)
+                        .for_each(|(sum, p)| *sum += p / parameters.rows() as f64);
+                }
+                log_densities
+                    .extend(targets.map(|targets| family.log_density(&eta, extras, targets[row])));
+            }
+            found.draws.sort_by(f64::total_cmp);
+            let count = means.len() as f64;
+            found.mean = means.iter().map(|(mean, _)| mean / count).sum();
+            let spread = |(mean, variance): &(f64, f64)| variance + (mean - found.mean).powi(2);
+            found.sd = (means.iter().map(spread).sum::<f64>() / count).sqrt();
+            let top = log_densities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = log_densities.iter().map(|x| (x - top).exp()).sum();
+            found.log_density = targets
+                .map(|_| if top == f64::NEG_INFINITY { top } else { top + (sum / count).ln() });
+            found
+        };
+        Ok((0..table.values().rows()).into_par_iter().map(row).collect())
+    }
+}
+
+impl RowPrediction {
+    /// The value that a part `level` of the draws is below.
+    pub fn quantile(&self, level: f64) -> f64 {
+        let last = self.draws.len() - 1;
+        let place = level * last as f64;
+        let below = place.floor() as usize;
+        let (low, high) = (self.draws[below], self.draws[(below + 1).min(last)]);
+        low + (place - below as f64) * (high - low)
+    }
+
+    /// The most probable class.
+    pub fn class(&self) -> Option<usize> {
+        let classes = self.probabilities.iter().enumerate();
+        classes.max_by(|a, b| a.1.total_cmp(b.1)).map(|(class, _)| class)
+    }
+}

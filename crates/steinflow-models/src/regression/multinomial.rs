@@ -1,0 +1,112 @@
+//! Multinomial regression: P(y = k) = e^(ηₖ)/Σⱼ e^(ηⱼ), with a predictor for every class but the first,
+//! whose η is 0.
+
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardUniform};
+use serde::{Deserialize, Serialize};
+use steinflow::Real;
+
+use super::family::Family;
+use super::{Design, Prior, Regression, with_options};
+use crate::{Model, ModelInfo, ModelSpec, Result};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "multinomial-regression",
+    title: "Bayesian regression of classes",
+    formula: "P(y = k) = exp(Xβₖ)/Σⱼ exp(Xβⱼ), β = 0 for the first class, others ~ N(0, s²) for \
+              standardised features, s = prior-sd",
+    reference: "textbook",
+    options: with_options!(),
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    let design = Design::of(spec)?;
+    let (classes, y) = design.classes()?;
+    let prior = Prior::of(spec, design.names().len() * (classes.len() - 1))?;
+    let family = Multinomial { classes };
+    Ok(Box::new(Regression::<T, _>::assemble(design, family, prior, &y, 0.0)))
+}
+
+/// Classes without an order.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Multinomial {
+    /// By name; predictors compare with the first.
+    pub(super) classes: Vec<String>,
+}
+
+impl Family for Multinomial {
+    fn predictors(&self) -> usize {
+        self.classes.len() - 1
+    }
+
+    fn line_names(&self) -> Vec<String> {
+        self.classes[1..].to_vec()
+    }
+
+    fn log_likelihood<T: Real>(
+        &self,
+        eta: &mut [T],
+        y: &[T],
+        _extras: &[f64],
+        _slopes: &mut [f64],
+    ) -> f64 {
+        let (count, mut sum) = (y.len(), 0.0);
+        for (i, y) in y.iter().enumerate() {
+            let seen = y.as_f64() as usize;
+            let at = |k: usize| k * count + i;
+            let lines = 0..self.predictors();
+            let top =
+                lines.clone().map(|k| eta[at(k)]).fold(T::zero(), |a, b| if b > a { b } else { a });
+            let total = lines.clone().map(|k| (eta[at(k)] - top).exp()).sum::<T>() + (-top).exp();
+            let of_seen = if seen == 0 { T::zero() } else { eta[at(seen - 1)] };
+            sum += (of_seen - top - total.ln()).as_f64();
+            for k in lines {
+                let probability = (eta[at(k)] - top).exp() / total;
+                eta[at(k)] = if k + 1 == seen { T::one() - probability } else { -probability };
+            }
+        }
+        sum
+    }
+
+    fn moments(&self, eta: &[f64], extras: &[f64]) -> (f64, f64) {
+        moments_of(&self.probabilities(eta, extras).unwrap_or_default())
+    }
+
+    fn draw(&self, eta: &[f64], extras: &[f64], random: &mut ChaCha8Rng) -> f64 {
+        draw_class(&self.probabilities(eta, extras).unwrap_or_default(), random)
+    }
+
+    fn log_density(&self, eta: &[f64], extras: &[f64], y: f64) -> f64 {
+        let probabilities = self.probabilities(eta, extras).unwrap_or_default();
+        probabilities.get(y as usize).map_or(f64::NEG_INFINITY, |p| p.ln())
+    }
+
+    fn probabilities(&self, eta: &[f64], _extras: &[f64]) -> Option<Vec<f64>> {
+        let top = eta.iter().copied().fold(0.0, f64::max);
+        let weights: Vec<f64> = [0.0].iter().chain(eta).map(|eta| (eta - top).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        Some(weights.into_iter().map(|weight| weight / total).collect())
+    }
+}
+
+/// Mean and variance of the number of a class.
+pub(super) fn moments_of(probabilities: &[f64]) -> (f64, f64) {
+    let moment = |power: i32| -> f64 {
+        probabilities.iter().zip(0..).map(|(p, k)| p * f64::from(k).powi(power)).sum()
+    };
+    (moment(1), moment(2) - moment(1).powi(2))
+}
+
+/// The number of a class that is drawn.
+pub(super) fn draw_class(probabilities: &[f64], random: &mut ChaCha8Rng) -> f64 {
+    let level: f64 = StandardUniform.sample(random);
+    let mut sum = 0.0;
+    let below = probabilities.iter().take_while(|&&p| {
+        sum += p;
+        sum <= level
+    });
+    below.count().min(probabilities.len().saturating_sub(1)) as f64
+}

@@ -1,0 +1,203 @@
+//! Linear regression: y ~ N(η, σ²), with σ learned under Exponential(1) in standard deviations of the
+//! target, or known; then the posterior is N(Λ⁻¹Xᵀy/σ², Λ⁻¹) with Λ = XᵀX/σ² + I/s².
+
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+use steinflow::engine::Gemm;
+use steinflow::{Matrix, Real};
+
+use super::family::{Family, log_exponential};
+use super::{Design, Prior, Regression, with_options};
+use crate::checks::require_scale;
+use crate::cholesky::Cholesky;
+use crate::data::{Scaling, Table};
+use crate::memory::check_dense;
+use crate::toy::Gaussian;
+use crate::{Model, ModelInfo, ModelSpec, Result};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "linear-regression",
+    title: "Bayesian linear regression; with a known noise, the posterior is known exactly",
+    formula: "y ~ N(Xβ, σ²), β ~ N(0, s²) for standardised features and target, s = prior-sd, σ ~ \
+              Exponential(1) in standard deviations of the target, or noise-sd",
+    reference: "textbook",
+    options: with_options!("prior", "noise_sd"),
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    let design = Design::of(spec)?;
+    let prior = Prior::of(spec, design.names().len())?;
+    Ok(Box::new(LinearRegression::<T>::of(design, prior, spec.noise_sd)?))
+}
+
+/// Gaussian errors.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Normal {
+    /// σ in standard units of the target, where it is known.
+    pub(super) known: Option<f64>,
+    /// Mean and standard deviation of the target.
+    pub(super) units: (f64, f64),
+}
+
+/// The posterior of a linear regression.
+pub type LinearRegression<T> = Regression<T, Normal>;
+
+impl<T: Real> LinearRegression<T> {
+    /// Predicts column `target` of `table` (the last one when `None`) from all others. The noise is
+    /// learned, or known in the target's units.
+    pub fn new(
+        table: &Table,
+        target: Option<&str>,
+        prior_sd: f64,
+        noise_sd: Option<f64>,
+    ) -> Result<Self> {
+        let design = Design::new(table, target)?;
+        let prior = Prior::normal(prior_sd, design.names().len())?;
+        Self::of(design, prior, noise_sd)
+    }
+
+    fn of(design: Design, prior: Prior, noise_sd: Option<f64>) -> Result<Self> {
+        let scaling = design.target_scaling()?;
+        if let Some(noise_sd) = noise_sd {
+            require_scale("noise-sd", noise_sd)?;
+            require_scale("noise-sd in standard deviations of the target", noise_sd / scaling.sd)?;
+        }
+        let known = noise_sd.map(|noise_sd| noise_sd / scaling.sd);
+        let y = standardised(&design, scaling);
+        let posterior = match known {
+            Some(noise) if !prior.is_horseshoe => {
+                Some(posterior(design.rows(), &y, prior.sd, noise)?)
+            }
+            _ => None,
+        };
+        let family = Normal { known, units: (scaling.mean, scaling.sd) };
+        Ok(Regression::assemble(design, family, prior, &y, 0.0).with_closed_form(posterior))
+    }
+}
+
+pub(super) fn standardised(design: &Design, scaling: Scaling) -> Vec<f64> {
+    design.target().iter().map(|&y| scaling.standardise(y)).collect()
+}
+
+/// Λ by tiles of rows, then the mean by a Cholesky solve.
+fn posterior(x: &Matrix<f64>, y: &[f64], prior_sd: f64, noise_sd: f64) -> Result<Gaussian> {
+    const ROWS_PER_TILE: usize = 1024;
+    let dim = x.cols();
+    check_dense(dim)?;
+    let noise_precision = 1.0 / (noise_sd * noise_sd);
+    let mut precision = Matrix::zeros(dim, dim);
+    let mut mean = vec![0.0; dim];
+    for (rows, y) in x.as_slice().chunks(ROWS_PER_TILE * dim).zip(y.chunks(ROWS_PER_TILE)) {
+        let count = y.len();
+        let transposed: Vec<f64> =
+            (0..dim * count).map(|at| rows[at % count * dim + at / count]).collect();
+        f64::accumulate_product(&transposed, rows, precision.as_mut_slice(), dim, dim, count);
+        f64::accumulate_product(&transposed, y, &mut mean, dim, 1, count);
+    }
+    for i in 0..dim {
+        // A product by tiles is symmetric only up to rounding.
+        for j in 0..=i {
+            let entry = noise_precision * precision.row(i)[j];
+            precision.row_mut(i)[j] = entry;
+            precision.row_mut(j)[i] = entry;
+        }
+        precision.row_mut(i)[i] += 1.0 / (prior_sd * prior_sd);
+        mean[i] *= noise_precision;
+    }
+    Cholesky::new(&precision, "precision of the posterior")?.solve(&mut mean);
+    Gaussian::from_precision(mean, precision)
+}
+
+impl Normal {
+    /// σ in standard units.
+    fn noise(&self, extras: &[f64]) -> f64 {
+        self.known.unwrap_or_else(|| extras[0].exp())
+    }
+}
+
+impl Family for Normal {
+    fn extra_names(&self) -> Vec<String> {
+        if self.known.is_some() { Vec::new() } else { vec!["noise".to_owned()] }
+    }
+
+    fn log_likelihood<T: Real>(
+        &self,
+        eta: &mut [T],
+        y: &[T],
+        extras: &[f64],
+        slopes: &mut [f64],
+    ) -> f64 {
+        let noise = self.noise(extras);
+        let (precision, half) = (T::of(1.0 / (noise * noise)), T::of(0.5));
+        let mut sum = 0.0;
+        for (eta, &y) in eta.iter_mut().zip(y) {
+            let residual = y - *eta;
+            *eta = precision * residual;
+            sum -= (half * *eta * residual).as_f64();
+        }
+        let count = y.len() as f64;
+        if let Some(slope) = slopes.first_mut() {
+            *slope += -2.0 * sum - count;
+            return sum - count * extras[0];
+        }
+        sum
+    }
+
+    fn device_code(&self) -> Option<String> {
+        let noise = self.known?;
+        Some(format!(
+            "real likelihood(real eta, real y, real *slope) {{
+                const real residual = y - eta;
+                *slope = real({:?}) * residual;
+                return -*slope * residual / 2;
+            }}",
+            1.0 / (noise * noise)
+        ))
+    }
+
+    fn log_prior(&self, extras: &[f64], slopes: &mut [f64]) -> f64 {
+        let Some(&x) = extras.first() else { return 0.0 };
+        let (value, slope) = log_exponential(x);
+        slopes[0] += slope;
+        value
+    }
+
+    fn show(&self, extras: &mut [f64], _shift: f64) {
+        for x in extras.iter_mut() {
+            *x = self.units.1 * x.exp();
+        }
+    }
+
+    fn hide(&self, extras: &mut [f64], _shift: f64) {
+        for x in extras.iter_mut() {
+            *x = (*x / self.units.1).ln();
+        }
+    }
+
+    fn units(&self) -> (f64, f64) {
+        self.units
+    }
+
+    fn in_own_units(&self) -> Self {
+        Self { known: self.known.map(|noise| noise * self.units.1), units: (0.0, 1.0) }
+    }
+
+    fn moments(&self, eta: &[f64], extras: &[f64]) -> (f64, f64) {
+        let (mean, sd) = self.units;
+        (mean + sd * eta[0], (sd * self.noise(extras)).powi(2))
+    }
+
+    fn draw(&self, eta: &[f64], extras: &[f64], random: &mut ChaCha8Rng) -> f64 {
+        let normal: f64 = StandardNormal.sample(random);
+        self.units.0 + self.units.1 * (eta[0] + self.noise(extras) * normal)
+    }
+
+    fn log_density(&self, eta: &[f64], extras: &[f64], y: f64) -> f64 {
+        let (mean, variance) = self.moments(eta, extras);
+        -0.5 * ((y - mean).powi(2) / variance + (std::f64::consts::TAU * variance).ln())
+    }
+}

@@ -1,0 +1,68 @@
+//! Poisson regression: counts y with the rate e^η, η = Xβ + o.
+
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Poisson as Draws};
+use serde::{Deserialize, Serialize};
+use steinflow::Real;
+
+use super::family::Family;
+use super::{Design, Prior, Regression, with_options};
+use crate::{Model, ModelInfo, ModelSpec, Result};
+
+/// How it is listed.
+pub(crate) const ENTRY: ModelInfo = ModelInfo {
+    name: "poisson-regression",
+    title: "Bayesian regression of counts",
+    formula: "y ~ Poisson(exp(Xβ + offset)), β ~ N(0, s²) for standardised features, s = prior-sd, the \
+              intercept about the mean rate",
+    reference: "textbook",
+    options: with_options!("prior", "offset"),
+    single: build,
+    double: build,
+};
+
+fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
+    let design = Design::of(spec)?;
+    let prior = Prior::of(spec, design.names().len())?;
+    let (counts, base) = design.counts()?;
+    Ok(Box::new(Regression::<T, _>::assemble(design, Poisson, prior, &counts, base)))
+}
+
+/// Counts whose variance is their mean.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Poisson;
+
+impl Family for Poisson {
+    fn log_likelihood<T: Real>(
+        &self,
+        eta: &mut [T],
+        y: &[T],
+        _extras: &[f64],
+        _slopes: &mut [f64],
+    ) -> f64 {
+        let mut sum = 0.0;
+        for (eta, &y) in eta.iter_mut().zip(y) {
+            let rate = eta.exp();
+            sum += (y * *eta - rate).as_f64();
+            *eta = y - rate;
+        }
+        sum
+    }
+
+    fn moments(&self, eta: &[f64], _extras: &[f64]) -> (f64, f64) {
+        (eta[0].exp(), eta[0].exp())
+    }
+
+    fn draw(&self, eta: &[f64], _extras: &[f64], random: &mut ChaCha8Rng) -> f64 {
+        draw(eta[0].exp(), random)
+    }
+
+    fn log_density(&self, eta: &[f64], _extras: &[f64], y: f64) -> f64 {
+        y * eta[0] - eta[0].exp() - libm::lgamma(y + 1.0)
+    }
+}
+
+/// One draw at a rate; no rate is no count.
+pub(super) fn draw(rate: f64, random: &mut ChaCha8Rng) -> f64 {
+    Draws::new(rate).map_or(if rate == 0.0 { 0.0 } else { f64::NAN }, |draws| draws.sample(random))
+}
