@@ -187,7 +187,8 @@ fn end_at_random(
         while child.try_wait()?.is_none() && !bench.path("cut.unfinished/config.toml").exists() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        std::thread::sleep(Duration::from_millis(20));
+        // A run that goes on has that file already.
+        std::thread::sleep(Duration::from_millis(200));
     }
     std::thread::sleep(dice.instant(length));
     if child.try_wait()?.is_some() {
@@ -214,6 +215,9 @@ fn end_at_random(
     }
     tally.blows += 1;
     tally.early += usize::from(early);
-    tally.wrong_codes += usize::from(output.status.code() != code);
+    if output.status.code() != code {
+        tally.wrong_codes += 1;
+        eprintln!("{arguments}: {}", output.status);
+    }
     Ok(true)
 }
