@@ -15,8 +15,6 @@ pub struct Choices {
     pub features: Option<Vec<String>>,
     /// Columns whose values are names, even if they are numbers.
     pub categorical: Vec<String>,
-    /// Columns whose levels a model wants as numbers rather than as indicators.
-    pub levels: Vec<String>,
     /// What to do about cells that are empty.
     pub missing: Missing,
 }
@@ -54,7 +52,6 @@ impl Choices {
             drop: spec.drop.clone().unwrap_or_default(),
             features,
             categorical: spec.categorical.clone().unwrap_or_default(),
-            levels: Vec::new(),
             missing,
         })
     }

@@ -77,29 +77,25 @@ impl Recipe {
             names.iter().map(|name| frame.position(name)).collect()
         };
         let (dropped, categorical) = (named(&choices.drop)?, named(&choices.categorical)?);
-        let levels = named(&choices.levels)?;
         let features = choices.features.as_deref().map(named).transpose()?;
         let mut notes = Vec::new();
         let mut kept = Vec::new();
         for (j, name) in frame.columns.iter().enumerate() {
             let is_asked_for = features.as_ref().is_some_and(|features| features.contains(&j));
-            let is_needed = j == target || levels.contains(&j);
-            if !is_needed && (dropped.contains(&j) || (features.is_some() && !is_asked_for)) {
+            if j != target && (dropped.contains(&j) || (features.is_some() && !is_asked_for)) {
                 continue;
             }
-            let is_category = categorical.contains(&j) || levels.contains(&j);
-            match kind_of(frame, j, is_category, is_needed || is_asked_for)? {
+            match kind_of(frame, j, categorical.contains(&j), j == target || is_asked_for)? {
                 Ok(kind) => kept.push((j, kind)),
                 Err(LeftOut(reason)) => notes.push(format!("{name}: left out, {reason}")),
             }
         }
-        let is_feature = |j: usize| j != target && !levels.contains(&j);
         // What varies in the file may not in the rows that are used; without it there may be more.
         let rows = loop {
             let rows = complete_rows(frame, choices.missing, target, &kept)?;
             let constant = kept
                 .iter()
-                .position(|(j, kind)| is_feature(*j) && is_constant(frame, *j, kind, &rows));
+                .position(|(j, kind)| *j != target && is_constant(frame, *j, kind, &rows));
             let Some(constant) = constant else { break rows };
             let (j, _) = kept.remove(constant);
             notes.push(format!("{}: left out, it is the same in every row", frame.columns[j]));
@@ -110,7 +106,7 @@ impl Recipe {
             let kind = match kind {
                 Kind::Category { .. } => {
                     let levels = levels_of(frame, j, &rows);
-                    if is_feature(j) { Kind::Category { levels } } else { Kind::Level { levels } }
+                    if j == target { Kind::Level { levels } } else { Kind::Category { levels } }
                 }
                 kind => kind,
             };

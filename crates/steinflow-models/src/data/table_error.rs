@@ -272,7 +272,8 @@ pub enum TableError {
     /// A target of logistic regression other than 0 and 1.
     #[error(
         "{}, line {line}, column `{column}`: logistic regression predicts 0 or 1, found {value}: \
-         recode the column or choose another target", .file.display()
+         recode the column, choose another target, or take multinomial-regression or ordinal-regression",
+         .file.display()
     )]
     NotBinary {
         /// The file.
