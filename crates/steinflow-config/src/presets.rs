@@ -140,17 +140,12 @@ pub fn in_learnt_coordinates(method: &Method, dim: usize, settings: &mut Setting
             rule(&mut settings.bandwidth, "white:10");
             settings.particles.get_or_insert(resting_particles(dim));
             if steps_are_open {
-                let steps = settings.steps.take().unwrap_or(100);
-                let settling = steps * 3 / 10;
-                let phase = |step_size: &str, steps| Phase {
+                // Short steps: the start stands for all draws of the warm-up, and has little to mend.
+                settings.phase = Some(vec![Phase {
                     integrator: "adam".to_owned(),
-                    step_size: step_size.to_owned(),
-                    steps,
-                };
-                let mut phases =
-                    vec![phase("0.1", steps - settling), phase("linear:0.01:0.0001", settling)];
-                phases.retain(|phase| phase.steps > 0);
-                settings.phase = Some(phases);
+                    step_size: "linear:0.01:0.0001".to_owned(),
+                    steps: settings.steps.take().unwrap_or(60),
+                }]);
             }
         }
         // Never to rest: without friction and with fresh momenta the flow preserves π of all particles.

@@ -302,6 +302,10 @@ fn resolve_flow(settings: &mut Settings, facts: &Facts<'_>, name: &str) -> Resul
     let parameters = settings.parameters.values()?;
     parameters.validate(&method)?;
     let collect = resolve_collection(settings)?;
+    if settings.points == Some(true) && !warm_up {
+        let remedy = "points come to rest in coordinates that a warm-up has learnt; add --warm-up, or take auto";
+        return Err(Error::does_not_fit("points", "a run without a warm-up", remedy));
+    }
     if on_network {
         settings.batch_size.get_or_insert(facts.target.data_rows().min(DEFAULT_BATCH));
     }

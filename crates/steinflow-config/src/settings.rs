@@ -88,9 +88,9 @@ steinflow::settings! {
             collect_every: u64 as "STEPS",
         }
         "Run" {
-            /// Bring a copy of the final particles to rest, as a small set of points with equal weights: 60
-            /// gradients a particle more, after a warm-up or by auto; they are compared with the collected
-            /// samples [default: true for sghmc-stein and third-order-stein after a warm-up].
+            /// Bring as many points as particles to rest, a small set with equal weights: 60 gradients a point
+            /// more, after a warm-up or by auto, from representative samples, with which they are compared
+            /// [default: true for sghmc-stein and third-order-stein after a warm-up].
             points: bool as "true|false",
             /// Evaluate the likelihood on this many rows of the data at a time [default: all; 100, or
             /// all if fewer, for bnn].

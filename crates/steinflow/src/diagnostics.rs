@@ -21,6 +21,7 @@ mod stein_kernel;
 pub use autocorrelation::{ChainSummary, summarise_chains, summarise_ensemble};
 pub use auxiliary::{AuxiliaryMarginal, auxiliary_marginals};
 pub use comparison::{Comparison, With};
+pub(crate) use counted::Counted;
 pub use diagnosis::{Diagnosis, Evidence, Subject, Verdict};
 pub use energy_distance::EnergyDistance;
 pub(crate) use gradient::require_gradient;

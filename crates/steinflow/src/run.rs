@@ -6,6 +6,7 @@ mod collect;
 mod joint;
 mod observer;
 mod progress;
+mod representative;
 mod resampling;
 mod rest;
 mod rewind;
@@ -513,6 +514,8 @@ impl<'a, T: Real> Sampler<'a, T> {
                 Some(Warmth::restore(self.target.dim(), &checkpoint.learnt)?)
             }
             (Some(options), None) => {
+                // What comes to rest keeps of its start whatever its kernel does not see.
+                let is_to_rest = !self.field.is_random() && self.resampling.is_none();
                 let given = is_given.then(|| theta.cast::<f64>());
                 let count = theta.rows();
                 let fewer = count.clamp(LEAST_WARM, Options::default_particles(theta.cols()));
@@ -520,15 +523,16 @@ impl<'a, T: Real> Sampler<'a, T> {
                     particles: Some(if is_given { count } else { fewer }),
                     seed: self.seed,
                     start: given,
-                    // It ends when there are draws enough to compare with.
-                    effective: f64::MAX,
+                    // Otherwise it ends when there are draws enough to compare with.
+                    effective: if is_to_rest { options.effective } else { f64::MAX },
                     ..options
                 };
                 let stop = warm_up::Stop { budget: self.budget, interrupt: self.interrupt.clone() };
                 let target = T::widen(Box::new(&*self.target));
                 let (warming, observers) = (warming.as_deref(), &mut self.observers);
-                let places = (count, warming);
-                let found = warm_up::run(&*target, &options, places, observers, &stop, begun)?;
+                let wanted = warm_up::Wanted { count, is_to_rest };
+                let found =
+                    warm_up::run(&*target, &options, wanted, warming, observers, &stop, begun)?;
                 theta = found.white();
                 Some(found)
             }

@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real, Result};
 
 /// Counts the points that a target is evaluated at.
-pub(super) struct Counted<'a> {
+pub(crate) struct Counted<'a> {
     target: Box<dyn LogDensity<f64> + 'a>,
     points: AtomicU64,
 }
 
 impl<'a> Counted<'a> {
-    pub(super) fn new<T: Real>(target: &'a (impl LogDensity<T> + ?Sized)) -> Self {
+    pub(crate) fn new<T: Real>(target: &'a (impl LogDensity<T> + ?Sized)) -> Self {
         Self { target: T::widen(Box::new(target)), points: AtomicU64::new(0) }
     }
 
     /// How many points it was.
-    pub(super) fn points(&self) -> u64 {
+    pub(crate) fn points(&self) -> u64 {
         self.points.load(Ordering::Relaxed)
     }
 

@@ -1,10 +1,11 @@
 //! Bringing a copy of the particles to rest: a small set of points with equal weights, for whoever has an
 //! expensive model to run at each of them.
 //!
-//! From draws, in learnt coordinates, some steps of SVGD with an affine part in its kernel leave points with
+//! From representative draws, in learnt coordinates, some steps of SVGD with an affine part in its kernel leave points with
 //! the mean and the covariance of any Gaussian, more even than draws are. Where the target is not one, they
 //! may be wrong, and nothing about them says so: they are compared with draws, and refused if they differ.
 
+use super::representative::thinned;
 use super::{Outcome, Sampler};
 use crate::coordinates::{Coordinates, InCoordinates};
 use crate::dynamics::Langevin;
@@ -13,13 +14,15 @@ use crate::integrator::{Adaptive, StepSize};
 use crate::kernel::{Bandwidth, Kernel};
 use crate::{Error, LogDensity, MatRef, Matrix, Real, Result};
 
-/// Steps at full length, and steps that settle.
-const STEPS: (u64, u64) = (42, 18);
+/// Short steps that get shorter: a start that stands for all draws has little to mend.
+const STEPS: u64 = 60;
+const STEP_SIZE: StepSize = StepSize::Linear(0.01, 1e-4);
 /// How far a standard deviation may be from that of the draws, relative to it.
 const TOLERANCE: f64 = 0.1;
 
 impl<T: Real> Outcome<T> {
-    /// A copy of the final particles, at rest: points θ with equal weights. Takes 60 gradients a particle.
+    /// As many points as particles, at rest, with equal weights, from those of `draws` that stand for all of them.
+    /// Takes 60 gradients a point.
     ///
     /// For runs with a [warm-up](Sampler::warm_up) or of [`Auto`](super::Auto), whose learnt coordinates it
     /// moves in. Refuses fewer particles than twice the dimension, and points whose standard deviations
@@ -52,19 +55,22 @@ impl<T: Real> Outcome<T> {
             return Err(Error::setting("particles to bring to rest", count, remedy));
         }
         let coordinates = Coordinates::restore(dim, &self.checkpoint.learnt)?;
-        let white = coordinates.from_theta(self.theta().cast::<f64>().as_ref());
+        let theta = if draws.rows() < count {
+            self.theta().cast()
+        } else {
+            let draws = Matrix::from_fn(draws.rows(), dim, |i, j| draws.row(i)[j].as_f64());
+            thinned(draws.as_ref(), count, &coordinates, &*T::widen(Box::new(&target)))?
+        };
+        let white = coordinates.from_theta(theta.as_ref());
         let kernel = Kernel {
             bandwidth: Bandwidth::White { factor: 10.0 },
             affine: 1.0,
             ..Kernel::default()
         };
-        let (full, settling) = STEPS;
-        let falling = StepSize::Linear(0.01, 1e-4);
         let target = InCoordinates::new(target, coordinates.clone())?;
         let rested = Sampler::new(target, Langevin::new(), Stein::new(kernel))
             .start_at(white.cast())
-            .phase(Adaptive::<T>::adam(), full, StepSize::Constant(0.1))
-            .phase(Adaptive::<T>::adam(), settling, falling)
+            .phase(Adaptive::<T>::adam(), STEPS, STEP_SIZE)
             .run_here()?;
         let points = coordinates.to_theta(rested.theta().cast::<f64>().as_ref());
         compare(points.as_ref(), draws)?;

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::auto::show;
+use super::representative::{MOST, thinned};
 use super::same_target::check_ensemble;
 use super::{Checkpoint, Observer};
 use crate::arrays::Arrays;
 use crate::coordinates::Coordinates;
-use crate::ensemble::{Ensemble, Options};
+use crate::diagnostics::Counted;
+use crate::ensemble::{Ensemble, Options, WarmUp};
 use crate::{Error, LogDensity, MatRef, Matrix, Real, Result};
 
 /// Moments of exact draws that a warm-up has made, to compare with.
@@ -27,14 +29,85 @@ pub struct WarmMoments {
 /// Draws of each particle that moments are made of.
 const DRAWS: usize = 25;
 
-/// Draws for particles that are more than the ensemble has.
-#[derive(Default)]
+/// The particles that a warm-up is to leave.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) count: usize,
+    /// Whether they will come to rest: then they are chosen to stand for all draws, of which there are as many
+    /// as [`Auto`](super::Auto) would make. Otherwise they are draws themselves.
+    pub(super) is_to_rest: bool,
+}
+
+impl Wanted {
+    /// How many draws it takes, of an ensemble of so many particles; none where that is the ensemble's to say.
+    fn draws(self, particles: usize) -> Option<usize> {
+        (!self.is_to_rest).then(|| self.count.max(DRAWS * particles))
+    }
+}
+
+/// Draws that particles are taken from: every so many, the more there are.
 struct Kept {
     /// θ, draw after draw.
     values: Vec<f64>,
+    /// One of so many is kept.
+    stride: usize,
+    /// How many there were.
+    seen: usize,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { values: Vec::new(), stride: 1, seen: 0 }
+    }
 }
 
 impl Kept {
+    /// A draw of all particles. Where there are more than twice as many rows as are wanted, every second draw goes.
+    fn add(&mut self, theta: MatRef<'_, f64>, wanted: usize) {
+        let each = theta.as_slice().len();
+        if self.seen.is_multiple_of(self.stride) {
+            self.values.extend_from_slice(theta.as_slice());
+        }
+        self.seen += 1;
+        if self.values.len() > 2 * wanted * theta.cols() {
+            let halved = self.values.chunks(each).step_by(2).flatten().copied().collect();
+            self.values = halved;
+            self.stride *= 2;
+        }
+    }
+
+    fn save(&self, into: &mut Arrays) {
+        into.put(KEPT, &*self.values);
+        into.put(KEPT_OF, [self.stride as f64, self.seen as f64]);
+    }
+
+    fn restore(from: &Arrays) -> Result<Self> {
+        let of = from.get_exactly(KEPT_OF, 2)?;
+        Ok(Self {
+            values: from.get(KEPT)?.to_vec(),
+            stride: (of[0] as usize).max(1),
+            seen: of[1] as usize,
+        })
+    }
+
+    /// The particles to go on with. Where no draw was made, the last ones.
+    fn particles(
+        &self,
+        wanted: Wanted,
+        learnt: &WarmUp,
+        target: &dyn LogDensity<f64>,
+    ) -> Result<Matrix<f64>> {
+        let dim = learnt.theta.cols();
+        let rows = self.values.len() / dim;
+        if wanted.is_to_rest
+            && rows > wanted.count
+            && let Some(all) = MatRef::new(&self.values, rows, dim)
+        {
+            return thinned(all, wanted.count, &learnt.coordinates, &target);
+        }
+        Ok(self.spread(wanted.count, &learnt.theta))
+    }
+
     /// `count` rows from draws that are as far apart as can be, the last among them. Rows come again where
     /// there are too few.
     fn spread(&self, count: usize, last: &Matrix<f64>) -> Matrix<f64> {
@@ -110,6 +183,7 @@ impl Sums {
 
 /// Draws so far, where they are kept.
 const KEPT: &str = "kept";
+const KEPT_OF: &str = "kept.of";
 
 /// What a checkpoint has learnt, where its warm-up was under way.
 const UNDER_WAY: &str = "sums.count";
@@ -181,12 +255,13 @@ impl Warmth {
 }
 
 /// Runs an ensemble until it is warm and has made some draws, from `earlier` on where that is a checkpoint
-/// of it, and leaves `count` particles. Those may be more than the ensemble has: a warm-up costs no more for
+/// of it, and leaves the particles that are wanted. Those may be more than the ensemble has: a warm-up costs no more for
 /// many. Observers see it, at step 0.
 pub(super) fn run<T: Real>(
     target: &dyn LogDensity<f64>,
     options: &Options,
-    (count, earlier): (usize, Option<&Checkpoint<T>>),
+    wanted: Wanted,
+    earlier: Option<&Checkpoint<T>>,
     observers: &mut [Box<dyn Observer<T> + '_>],
     stop: &Stop,
     begun: Instant,
@@ -195,15 +270,18 @@ pub(super) fn run<T: Real>(
         Some(checkpoint) => {
             let ensemble = Ensemble::restore(options.clone(), &checkpoint.learnt)?;
             check_ensemble::<T>(&ensemble, target)?;
-            let kept = Kept { values: checkpoint.learnt.get(KEPT)?.to_vec() };
-            (ensemble, Sums::restore(target.dim(), &checkpoint.learnt)?, kept)
+            let sums = Sums::restore(target.dim(), &checkpoint.learnt)?;
+            (ensemble, sums, Kept::restore(&checkpoint.learnt)?)
         }
         None => (Ensemble::new(target.dim(), options.clone())?, Sums::default(), Kept::default()),
     };
     let before = earlier.map_or(Duration::ZERO, |checkpoint| checkpoint.elapsed);
-    let enough = count.max(DRAWS * ensemble.particles());
-    let shown = Options { effective: enough as f64, ..options.clone() };
-    while !ensemble.is_done() && sums.count < enough {
+    let count = wanted.count;
+    let enough = wanted.draws(ensemble.particles());
+    let effective = enough.map_or(options.effective, |enough| enough as f64);
+    let shown = Options { effective, ..options.clone() };
+    let is_enough = |count: usize| enough.is_some_and(|enough| count >= enough);
+    while !ensemble.is_done() && !is_enough(sums.count) {
         let mut stopped = None;
         ensemble.advance(target, &mut |at| {
             if let Some(draw) = at.draw {
@@ -212,15 +290,15 @@ pub(super) fn run<T: Real>(
                     (sums, kept) = (Sums::default(), Kept::default());
                 }
                 sums.add(at.theta);
-                if count > at.theta.rows() {
-                    kept.values.extend_from_slice(at.theta.as_slice());
+                if wanted.is_to_rest || count > at.theta.rows() {
+                    kept.add(at.theta, count.max(MOST));
                 }
             }
             let elapsed = before.saturating_add(begun.elapsed());
             let saved = || {
                 let mut learnt = at.save();
                 sums.save(&mut learnt);
-                learnt.put(KEPT, &*kept.values);
+                kept.save(&mut learnt);
                 (0, learnt)
             };
             match show(at, count, 0, elapsed, &shown, observers, &saved) {
@@ -228,20 +306,21 @@ pub(super) fn run<T: Real>(
                 Ok(_) => stopped = Some(Error::Interrupted { during: "the warm-up" }),
                 Err(error) => stopped = Some(error),
             }
-            let is_over = stopped.is_some() || sums.count >= enough;
+            let is_over = stopped.is_some() || is_enough(sums.count);
             if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if let Some(error) = stopped {
             return Err(error);
         }
     }
-    let evaluations = ensemble.gradients() * ensemble.particles() as f64;
-    let gradients = (evaluations / count as f64).ceil() as u64;
     let learnt = ensemble.learnt();
     if sums.count == 0 {
         sums.add(learnt.theta.as_ref());
     }
     let moments = sums.moments();
-    let theta = kept.spread(count, &learnt.theta);
+    let counted = Counted::new(target);
+    let theta = kept.particles(wanted, &learnt, &counted)?;
+    let evaluations = ensemble.gradients() * ensemble.particles() as f64 + counted.points() as f64;
+    let gradients = (evaluations / count as f64).ceil() as u64;
     Ok(Warmth { moments, coordinates: learnt.coordinates, gradients, theta })
 }
