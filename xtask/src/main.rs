@@ -7,6 +7,7 @@ mod fuzz;
 mod gpu;
 mod instructions;
 mod python;
+mod site;
 mod stage;
 mod strict;
 mod torture;
@@ -32,6 +33,7 @@ Usage: cargo xtask <task>
          count the instructions of two kernels with callgrind, against the committed numbers
   fuzz [INPUTS]
          give every parser a million inputs, or so many, made from good ones; a table
+  site   build the documentation into target/site, and check its links
   wheel  build the wheel of the Python package into target/wheels
   deny   check licences and sources of the dependencies; installs cargo-deny if it is missing
   help   show this text
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
             strict::announce();
             code
         }
+        ["site"] => stage::run_all(&site::stages()),
         ["wheel"] => stage::run_all(&python::wheel()),
         ["deny"] => stage::run_all(&deny::install_and_check()),
         ["help" | "--help" | "-h"] => {

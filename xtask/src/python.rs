@@ -4,12 +4,13 @@ use std::env::consts::EXE_SUFFIX;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::site;
 use crate::stage::{Stage, root};
 
 const ABSENT: &str = "there is no Python 3.11 or newer (`python3`)";
 
-/// The checks of the package, or a stage that says why they are skipped.
-pub fn checks() -> Vec<Stage> {
+/// The extension module and the environment that it is used in, or a stage that says why they are skipped.
+pub fn prepared() -> Vec<Stage> {
     if !python_is_installed() {
         return vec![Stage::skipped("python", ABSENT)];
     }
@@ -17,10 +18,22 @@ pub fn checks() -> Vec<Stage> {
         // With all targets, cargo builds the module from what the tests before have built already.
         Stage::cargo("extension", &["build", "--workspace", "--all-targets"]),
         Stage::new("environment", "python3".into(), &["crates/steinflow-py/environment.py"]),
+    ]
+}
+
+/// The checks of the package and of the site.
+pub fn checks() -> Vec<Stage> {
+    let mut stages = prepared();
+    if stages.len() == 1 {
+        return stages;
+    }
+    stages.extend([
         Stage::new("python lints", program("ruff"), &["check"]),
         Stage::new("python format", program("ruff"), &["format", "--check"]),
         Stage::new("python", program("python"), &["-m", "pytest", "-q", "-rs", "--durations=5"]),
-    ]
+        site::build(),
+    ]);
+    stages
 }
 
 /// Builds the wheel into `target/wheels`.
@@ -40,7 +53,7 @@ pub fn wheel() -> Vec<Stage> {
 }
 
 /// A program of the environment.
-fn program(name: &str) -> PathBuf {
+pub fn program(name: &str) -> PathBuf {
     let folder = if cfg!(windows) { "Scripts" } else { "bin" };
     root().join("target").join("python").join(folder).join(format!("{name}{EXE_SUFFIX}"))
 }

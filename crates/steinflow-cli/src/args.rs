@@ -10,7 +10,7 @@ use crate::flags::Flags;
 
 const EXAMPLES: &str = "\
 Examples:
-  steinflow                                            the paper's toy, in seconds
+  steinflow                                            the paper's toy, in a second
   steinflow sample banana --method svgd --steps 2000 --step-size 0.2
   steinflow sample gaussian --dim 10 --method sghmc-stein --eta 0.01 --alpha 0.1
   steinflow sample logistic-regression --data patients.csv --target outcome
@@ -26,7 +26,7 @@ Examples:
 
 /// Draw samples from a density known up to a constant, with deterministic interacting particles.
 ///
-/// Without a command: `steinflow sample` on the paper's toy.
+/// Without a command: particles at rest on the paper's toy, and a page about them.
 #[derive(Debug, Parser)]
 #[command(name = "steinflow", version, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -79,12 +79,37 @@ pub enum Command {
     Methods(ListArguments),
     /// List the models: name, density, reference.
     Models(ListArguments),
+    /// Say what is here and what is missing for what: processor, threads, GPU, tools, data.
+    Doctor(ListArguments),
+    /// Print completions for a shell.
+    Completions(CompletionsArguments),
+    /// Write a manual page for every command into a folder.
+    Man(ManArguments),
 }
 
-impl Default for Command {
-    fn default() -> Self {
-        Self::Sample(Box::default())
+/// What is run without a command: a warm-up finds all three crescents, and a kernel as narrow as the space
+/// between particles shows how they keep apart.
+const FIRST_RUN: &str = "sample tri-crescent --method svgd --warm-up --particles 400 --bandwidth 0.2 --steps 300 --report";
+
+impl Command {
+    /// The first run of somebody who has just built the command.
+    pub fn first_run() -> Self {
+        tell!("steinflow {FIRST_RUN}\n");
+        let words = std::iter::once("steinflow").chain(FIRST_RUN.split_whitespace());
+        Arguments::parse_from(words).command.expect("the first run is a command")
     }
+}
+
+#[derive(Args, Debug)]
+pub struct CompletionsArguments {
+    /// bash, elvish, fish, powershell or zsh.
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub struct ManArguments {
+    /// The folder; it is made if it is not there.
+    pub folder: PathBuf,
 }
 
 #[derive(Args, Debug)]
@@ -397,6 +422,10 @@ pub struct OutputArguments {
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0",
           value_parser = port, help_heading = "Output")]
     pub live: Option<u16>,
+
+    /// Write the page of `steinflow report` too, and say where it is.
+    #[arg(long, help_heading = "Output")]
+    pub report: bool,
 
     /// Print the summary as JSON instead of tables.
     #[arg(long, help_heading = "Output")]

@@ -186,7 +186,7 @@ fn print(
     examined: &[Examined],
     moments: &[MomentRow],
 ) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = anstream::stdout().lock();
     if arguments.json {
         let all = serde_json::json!({ "runs": examined, "moments": moments });
         write_json(&all, &mut out)?;

@@ -22,6 +22,7 @@ use crate::live::Live;
 use crate::memory;
 use crate::network::Report;
 use crate::progress::Progress;
+use crate::report;
 use crate::signals::Interrupt;
 use crate::summary;
 use steinflow_config::Config;
@@ -159,6 +160,12 @@ impl Job<'_> {
         let summary =
             self.publish(folder, &writer, &result).inspect_err(|_| self.say_how_to_go_on())?;
         unfinished.remove();
+        if self.output.report
+            && let Err(error) = report::write_into(&self.out)
+        {
+            // The run is whole without it.
+            tell!("warning: there is no page: {error}");
+        }
         summary::print(&summary, &self.out, self.output.json)?;
         Ok(self.farewell(&outcome, &interrupt, summary.diagnosis.as_ref()))
     }

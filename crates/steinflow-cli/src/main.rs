@@ -10,6 +10,7 @@ mod checkpoints;
 mod data;
 mod devices;
 mod diagnose;
+mod doctor;
 mod error;
 mod files;
 mod flags;
@@ -28,6 +29,7 @@ mod reproduce;
 mod resume;
 mod sample;
 mod scores;
+mod shell;
 mod signals;
 mod summary;
 mod verify;
@@ -48,7 +50,7 @@ fn main() -> ExitCode {
         }
     }));
     signals::survive_large_files();
-    match run(Arguments::parse().command.unwrap_or_default()) {
+    match run(Arguments::parse().command.unwrap_or_else(Command::first_run)) {
         Ok(code) => code,
         // A reader that has seen enough, such as `head`.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
@@ -72,5 +74,8 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Devices(arguments) => devices::command(arguments.json),
         Command::Methods(arguments) => catalogues::methods(arguments.json),
         Command::Models(arguments) => catalogues::models(arguments.json),
+        Command::Doctor(arguments) => doctor::command(arguments.json),
+        Command::Completions(arguments) => shell::completions(arguments.shell),
+        Command::Man(arguments) => shell::manual(&arguments.folder),
     }
 }

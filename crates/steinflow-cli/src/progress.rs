@@ -20,9 +20,11 @@ pub fn bar(what: &str, quiet: bool) -> ProgressBar {
     if quiet {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("{prefix} [{bar:32}] {pos}/{len} {msg} eta {eta}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("=> ");
+    // What does not fit the terminal is cut off at the end, where the least is lost.
+    let style =
+        ProgressStyle::with_template("{prefix} [{bar:12}] {pos}/{len} eta {eta} {wide_msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar())
+            .progress_chars("=> ");
     ProgressBar::new(0).with_style(style).with_prefix(what.to_owned())
 }
 
@@ -71,9 +73,9 @@ fn described(ensemble: &EnsembleView) -> String {
     match ensemble.rhat {
         Some(rhat) => {
             let stage = ensemble.stage.name();
-            format!("% {stage}: {found:.0} of {wanted:.0} effective draws, R̂ {rhat:.2},")
+            format!("{stage}: {found:.0} of {wanted:.0} draws, R̂ {rhat:.2}")
         }
-        None => format!("% {},", ensemble.stage.name()),
+        None => ensemble.stage.name().to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 mod backdrop;
 mod read;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use steinflow_io::record::{FinishedRun, REPORT};
@@ -17,6 +17,14 @@ pub use backdrop::Backdrop;
 
 /// Numbers of particles in a page, over all runs; each takes about eight bytes.
 const MOST_NUMBERS: usize = 240_000;
+
+/// The page of a run that has just ended, in its folder. It replaces that of a run that was resumed.
+pub fn write_into(run: &Path) -> Result<PathBuf> {
+    let found = FinishedRun::open(run)?;
+    let html = Page::report(vec![read::run(&found, MOST_NUMBERS, true)?]).html();
+    add_to_run(run, REPORT, html.as_bytes(), true)?;
+    Ok(found.path(REPORT))
+}
 
 pub fn command(arguments: &ReportArguments) -> Result<ExitCode> {
     let found: Vec<FinishedRun> =

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
 use steinflow::Real;
 use steinflow::run::{Outcome, Samples};
 use steinflow_io::record::{self, Diagnosis, Ensemble, Moment, Part, Summary, WarmUp};
@@ -96,11 +97,20 @@ pub fn summarise<T: Real>(
     }
 }
 
+/// What a program is told: the summary, and where the run is.
+#[derive(Serialize)]
+struct Told<'a> {
+    folder: &'a Path,
+    #[serde(flatten)]
+    summary: &'a Summary,
+}
+
 /// For people, or for programs.
 pub fn print(summary: &Summary, folder: &Path, json: bool) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = anstream::stdout().lock();
     if json {
-        steinflow_io::write_json(summary, &mut out)?;
+        let told = Told { folder, summary };
+        steinflow_io::write_json(&told, &mut out)?;
         writeln!(out)?;
         return Ok(());
     }
@@ -161,6 +171,11 @@ pub fn print(summary: &Summary, folder: &Path, json: bool) -> Result<()> {
         if folder.join(name).exists() {
             writeln!(out, "  {name:<20} {what}")?;
         }
+    }
+    let page = folder.join(record::REPORT);
+    match std::path::absolute(&page) {
+        Ok(address) if page.exists() => writeln!(out, "\nsee it: file://{}", address.display())?,
+        _ => writeln!(out, "\nsee it: steinflow report {}", folder.display())?,
     }
     Ok(())
 }

@@ -28,21 +28,33 @@ fn floats(folder: &Path, column: &str) -> Vec<f64> {
 fn without_arguments_it_shows_the_papers_toy() {
     let desk = Desk::new();
     let text = desk.succeed("");
-    for word in
-        ["auto on tri-crescent", "exact mean", "lower", "middle", "upper", "Trust:", "config.toml"]
-    {
+    for word in [
+        "svgd on tri-crescent",
+        "exact mean",
+        "lower",
+        "middle",
+        "upper",
+        "Trust:",
+        "config.toml",
+        "file://",
+    ] {
         assert!(text.contains(word), "{text}");
     }
-    let folder = desk.path("runs/tri-crescent-auto-1");
-    for file in
-        ["config.toml", "particles.parquet", "trace.parquet", "summary.json", "particles.png"]
-    {
+    let folder = desk.path("runs/tri-crescent-svgd-1");
+    for file in [
+        "config.toml",
+        "particles.parquet",
+        "trace.parquet",
+        "summary.json",
+        "particles.png",
+        "report.html",
+    ] {
         assert!(folder.join(file).exists(), "{file}");
     }
     // Every crescent holds a third of the mass.
     let summary = json(&std::fs::read_to_string(folder.join("summary.json")).unwrap());
     for part in summary["parts"].as_array().unwrap() {
-        assert!((part["share"].as_f64().unwrap() - 1.0 / 3.0).abs() < 0.07, "{part}");
+        assert!((part["share"].as_f64().unwrap() - 1.0 / 3.0).abs() < 0.03, "{part}");
     }
     let names: Vec<String> = read_parquet(folder.join("particles.parquet"))
         .unwrap()
@@ -69,8 +81,34 @@ fn without_arguments_it_shows_the_papers_toy() {
         ]
     );
     // A second run finds a name of its own.
-    desk.succeed("sample -q");
-    assert!(desk.path("runs/tri-crescent-auto-2").exists());
+    desk.succeed("");
+    assert!(desk.path("runs/tri-crescent-svgd-2").exists());
+    desk.succeed("verify runs/tri-crescent-svgd-1 runs/tri-crescent-svgd-2");
+}
+
+#[test]
+fn programs_are_told_where_the_run_is_and_colours_stay_away() {
+    let desk = Desk::new();
+    let summary = json(&desk.succeed("sample gaussian --json --report"));
+    assert_eq!(summary["folder"], "runs/gaussian-auto-1");
+    assert_eq!(summary["diagnosis"]["verdict"], "trust");
+    assert!(desk.path("runs/gaussian-auto-1/report.html").exists());
+    let found = json(&desk.succeed("doctor --json"));
+    let names: Vec<&str> =
+        found.as_array().unwrap().iter().map(|row| row["what"].as_str().unwrap()).collect();
+    for name in ["version", "processor", "threads", "GPU", "MPI", "BridgeStan", "data sets"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    // Nobody sees a colour in a pipe.
+    assert!(!desk.succeed("sample gaussian -q").contains('\u{1b}'));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(desk.succeed(&format!("completions {shell}")).contains("bandwidth"));
+    }
+    desk.succeed("man pages");
+    let page = desk.read("pages/steinflow-sample.1");
+    assert!(page.contains(".TH") && page.contains("bandwidth"));
+    desk.fail("completions tcsh", 2, &["tcsh", "bash"]);
+    desk.fail("sample gaussian --method svgd --points", 2, &["points", "--warm-up"]);
 }
 
 #[test]

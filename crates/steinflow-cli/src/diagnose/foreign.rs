@@ -51,7 +51,7 @@ pub fn judge(path: &Path, model: &str, arguments: &DiagnoseArguments) -> Result<
         search_modes: true,
     };
     let found: Diagnosis = judged.diagnose()?.into();
-    let mut out = std::io::stdout().lock();
+    let mut out = anstream::stdout().lock();
     if arguments.json {
         write_json(&found, &mut out)?;
         writeln!(out)?;

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use steinflow::diagnostics::{Course, Judged, StopRule};
+use anstyle::{AnsiColor, Style};
+use steinflow::diagnostics::{Course, Judged, StopRule, Verdict};
 use steinflow::dynamics::Structure;
 use steinflow::run::{Samples, WarmMoments};
 use steinflow::{LogDensity, Matrix, Real};
@@ -69,9 +70,18 @@ pub fn judge_by<T: Real>(
     Ok(judged.diagnose()?.into())
 }
 
-/// In a few words.
-fn title(diagnosis: &Diagnosis) -> &str {
-    diagnosis.verdict().map_or(&diagnosis.verdict, |verdict| verdict.title())
+/// In a few words, in the colour of a traffic light; whoever prints it leaves the colour out where it cannot
+/// be seen.
+fn title(diagnosis: &Diagnosis) -> String {
+    let verdict = diagnosis.verdict();
+    let words = verdict.map_or(&*diagnosis.verdict, |verdict| verdict.title());
+    let colour = match verdict {
+        Some(Verdict::Trust) => AnsiColor::Green,
+        Some(Verdict::MeansOnly) => AnsiColor::Yellow,
+        _ => AnsiColor::Red,
+    };
+    let style = Style::new().bold().fg_color(Some(colour.into()));
+    format!("{style}{words}{style:#}")
 }
 
 /// What a run ends with: the verdict, the tests that it failed, and what to try next.

@@ -190,6 +190,13 @@ class Animation {
     const last = this.frames.values.length - 1;
     this.slider.max = last;
     this.slider.value = last;
+    this.draw(last);
+  }
+
+  // The axes and the density, and the particles of frame `shown`.
+  draw(shown) {
+    const { run } = this;
+    const last = this.frames.values.length - 1;
     if (last < 1) this.controls.hidden = true;
     const { density, marginals } = run;
     const [xs, ys] = [0, 1].map((k) => this.frames.values.flatMap((frame) => frame[k] ?? []));
@@ -205,13 +212,14 @@ class Animation {
     const names = run.points.names;
     this.drawn = plot(this.figures, {
       key: 'animation', title: '', layers, width: 640, height: 480,
+      redraw: () => this.draw(Number(this.slider.value)),
       description: `Particles of ${run.name} over the density of the target`,
       x: { label: names[0], limits: xLimits }, y: { label: isPlane ? names[1] : 'density', limits: yLimits },
     });
     this.path = element('path', { class: 'points s1' });
     this.drawn.ink.append(this.path);
     this.heights = isPlane ? null : spread(this.frames.values[last][0].length, top);
-    this.show(last);
+    this.show(shown);
   }
 
   show(k) {

@@ -1,4 +1,4 @@
-// A small plotting library: axes, layers, a readout under the pointer or the arrow keys.
+// A small plotting library: axes, layers, a readout under the pointer or the arrow keys, and a closer look.
 'use strict';
 
 const NS = 'http://www.w3.org/2000/svg';
@@ -56,7 +56,11 @@ function scale([low, high], pixels, log) {
   const f = log ? Math.log10 : (x) => x;
   const [a, b] = [f(low), f(high)];
   const map = (x) => pixels[0] + (f(x) - a) / (b - a) * (pixels[1] - pixels[0]);
-  return Object.assign(map, { low, high, log });
+  const at = (pixel) => {
+    const back = a + (pixel - pixels[0]) / (pixels[1] - pixels[0]) * (b - a);
+    return log ? 10 ** back : back;
+  };
+  return Object.assign(map, { low, high, log, at });
 }
 
 function padded([low, high], log) {
@@ -99,10 +103,12 @@ function logBox(figure, axis, isLog, redraw) {
 }
 
 // Draws a plot into `parent`: {key, title, x, y, layers}; an axis is {label, limits, log, box}, a
-// layer one of line, step, bars, points, intervals, contours. `box` offers a logarithmic axis.
+// layer one of line, step, bars, points, intervals, contours. `box` offers a logarithmic axis. `redraw` is
+// for plots that are drawn on afterwards.
 function plot(parent, options) {
   const target = figure(parent, options.key, options.title);
-  const redraw = () => plot(parent, options);
+  const redraw = options.redraw ?? (() => plot(parent, options));
+  const near = zoomed.get(options.key);
   const { width = 400, height = 260, layers } = options;
   const axes = {};
   for (const name of ['x', 'y']) {
@@ -112,7 +118,7 @@ function plot(parent, options) {
     const positive = limits[0] > 0;
     const log = positive && (toggled.get(options.key + name) ?? own.log ?? false);
     if (own.box && positive) logBox(target, name, log, redraw);
-    axes[name] = { label: own.label, log, limits: own.limits ?? padded(limits, log) };
+    axes[name] = { label: own.label, log, limits: near?.[name] ?? own.limits ?? padded(limits, log) };
   }
   const count = { x: Math.max(2, Math.round(width / 80)), y: Math.max(2, Math.round(height / 50)) };
   const ticksOf = (s, n) => (s.log ? logTicks : linearTicks)(s.low, s.high, n);
@@ -156,7 +162,88 @@ function plot(parent, options) {
   holder.replaceChildren(svg);
   if (hadFocus) svg.focus({ preventScroll: true });
   follow(target, svg, spots, byBoth);
+  zoom(target, svg, options.key, { x, y }, redraw);
   return { target, svg, ink, x, y };
+}
+
+// Limits that somebody has zoomed to, by the plot's key.
+const zoomed = new Map();
+
+// A closer look: a frame drawn with the pointer, two fingers, or + and −; a double click, 0 or the button
+// shows the whole again.
+function zoom(target, svg, key, scales, redraw) {
+  const look = (limits) => {
+    if (limits) zoomed.set(key, limits);
+    else zoomed.delete(key);
+    redraw();
+  };
+  const between = (s, a, b) => [s.at(a), s.at(b)].sort((u, v) => u - v);
+  const box = svg.querySelector('.frame');
+  const [left, top] = ['x', 'y'].map((name) => Number(box.getAttribute(name)));
+  const [right, bottom] = [left + Number(box.getAttribute('width')), top + Number(box.getAttribute('height'))];
+  const inside = (event) => {
+    const shown = svg.getBoundingClientRect();
+    const ratio = svg.viewBox.baseVal.width / shown.width;
+    const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+    return [clamp((event.clientX - shown.left) * ratio, left, right), clamp((event.clientY - shown.top) * ratio, top, bottom)];
+  };
+  // `factor` times as much of both axes, about a place.
+  const about = ([px, py], factor) => look({
+    x: between(scales.x, px + (left - px) * factor, px + (right - px) * factor),
+    y: between(scales.y, py + (top - py) * factor, py + (bottom - py) * factor),
+  });
+  const middle = [(left + right) / 2, (top + bottom) / 2];
+  const mark = element('rect', { class: 'zoom', visibility: 'hidden' });
+  svg.append(mark);
+  const [begun, now] = [new Map(), new Map()];
+  svg.addEventListener('pointerdown', (event) => {
+    begun.set(event.pointerId, inside(event));
+    now.set(event.pointerId, inside(event));
+    svg.setPointerCapture(event.pointerId);
+  });
+  svg.addEventListener('pointermove', (event) => {
+    if (!begun.has(event.pointerId)) return;
+    now.set(event.pointerId, inside(event));
+    if (begun.size > 1) return mark.setAttribute('visibility', 'hidden');
+    const [[a, b], [c, d]] = [begun.get(event.pointerId), now.get(event.pointerId)];
+    for (const [name, value] of Object.entries({ x: Math.min(a, c), y: Math.min(b, d), width: Math.abs(a - c), height: Math.abs(b - d) })) {
+      mark.setAttribute(name, value);
+    }
+    mark.setAttribute('visibility', 'visible');
+  });
+  const forget = () => {
+    begun.clear();
+    now.clear();
+    mark.setAttribute('visibility', 'hidden');
+  };
+  svg.addEventListener('pointercancel', forget);
+  svg.addEventListener('pointerup', (event) => {
+    const [from, to] = [[...begun.values()], [...now.values()]];
+    if (!begun.has(event.pointerId)) return;
+    forget();
+    const distance = ([[a, b], [c, d]]) => Math.hypot(a - c, b - d);
+    if (from.length > 1) {
+      const centre = [(from[0][0] + from[1][0]) / 2, (from[0][1] + from[1][1]) / 2];
+      about(centre, Math.max(distance(from), 1) / Math.max(distance(to), 1));
+    } else if (Math.abs(from[0][0] - to[0][0]) > 8 && Math.abs(from[0][1] - to[0][1]) > 8) {
+      look({ x: between(scales.x, from[0][0], to[0][0]), y: between(scales.y, from[0][1], to[0][1]) });
+    } else if (Math.abs(from[0][0] - to[0][0]) > 8) {
+      look({ x: between(scales.x, from[0][0], to[0][0]), y: [scales.y.low, scales.y.high] });
+    }
+  });
+  svg.addEventListener('dblclick', () => look(null));
+  svg.addEventListener('keydown', (event) => {
+    if (event.key === '+' || event.key === '=') about(middle, 0.5);
+    else if (event.key === '-') about(middle, 2);
+    else if (event.key === '0') look(null);
+  });
+  const controls = target.querySelector('.controls');
+  controls.querySelector('.whole')?.remove();
+  if (zoomed.has(key)) {
+    const whole = element('button', { type: 'button', class: 'whole' }, 'whole');
+    whole.addEventListener('click', () => look(null));
+    controls.append(whole);
+  }
 }
 
 const place = (x) => x.toFixed(1);

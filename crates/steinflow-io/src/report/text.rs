@@ -18,6 +18,11 @@ operator. Advances in Neural Information Processing Systems 34 (NeurIPS 2021). a
 
 pub(super) fn body(run: &Run, is_live: bool) -> String {
     let mut html = format!("<header id=\"now\">{}</header>\n<main>\n", now(run, is_live));
+    // What a network says of the world comes before what its weights are.
+    if run.predictions.is_some() {
+        let dashed = "<p class=\"lead\">Dashed: where perfect predictions would be.</p>";
+        html += &section("predictions", "Predictions for rows that were held back", dashed);
+    }
     let dim = run.points.dim;
     if run.frames.is_some() || dim == 2 {
         let title = if run.frames.is_some() { "Particles over time" } else { "Particles" };
@@ -32,10 +37,6 @@ pub(super) fn body(run: &Run, is_live: bool) -> String {
     html += &plots("course", "Course of the run");
     if !run.trace.ksd.is_empty() {
         html += &plots("discrepancy", "Kernel Stein discrepancy");
-    }
-    if run.predictions.is_some() {
-        let dashed = "<p class=\"lead\">Dashed: where perfect predictions would be.</p>";
-        html += &section("predictions", "Predictions for rows that were held back", dashed);
     }
     if !run.notes.is_empty() {
         html += &section("notes", "What this page leaves out", &list(&run.notes));
