@@ -182,7 +182,10 @@ impl Job<'_> {
         let report = result
             .network
             .map(|(spec, fit)| Report::new(config, spec, fit, outcome, samples, self.output.quiet));
-        let verdict = self.judge(result);
+        let mut verdict = self.judge(result);
+        if let (Some(verdict), Some(report)) = (&mut verdict, &report) {
+            verdict.headline += &report.in_a_sentence();
+        }
         let summary =
             summary::summarise(config, model, outcome, samples, report.as_ref(), verdict.clone());
         let found =

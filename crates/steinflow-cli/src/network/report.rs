@@ -77,6 +77,22 @@ impl Report {
         }
     }
 
+    /// What stands beside a verdict on weights, which hardly anybody wants to know: a network is judged by what it
+    /// predicts.
+    pub fn in_a_sentence(&self) -> String {
+        match &self.summary.test {
+            Some(test) => format!(
+                " That is said of the weights. Predictions are judged by their scores: {:.0} % of the {} rows held \
+                 back lie inside their 90 % intervals.",
+                100.0 * test.coverage_90,
+                test.rows
+            ),
+            None => {
+                " That is said of the weights; hold rows back to judge the predictions.".to_owned()
+            }
+        }
+    }
+
     pub fn write(&self, folder: &mut RunFolder) -> Result<()> {
         folder.write_with(STANDARDISATION, |file| write_json(&self.record, file))?;
         if let Some(csv) = &self.csv {
