@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use desk::Desk;
+use steinflow::diagnostics::Verdict;
 
 /// The documents with commands for a shell.
 fn documents() -> Vec<PathBuf> {
@@ -67,10 +68,10 @@ fn lay_out(desk: &Desk) {
 }
 
 /// The verdict that a line promises: trust, unless its comment names another. A comment may leave it open: "or less".
-fn is_promised(said: &str, verdict: &str) -> bool {
-    let others = ["Means only", "Not converged", "Collapsed", "Diverged"];
-    let promised = others.iter().find(|other| said.contains(&other.to_lowercase()));
-    said.contains("or less") || promised.copied().unwrap_or("Trust") == verdict
+fn is_promised(said: &str, verdict: Verdict) -> bool {
+    let others = Verdict::ALL.into_iter().filter(|&other| other != Verdict::Trust);
+    let promised = others.into_iter().find(|other| said.contains(&other.name().replace('-', " ")));
+    said.contains("or less") || promised.unwrap_or(Verdict::Trust) == verdict
 }
 
 #[test]
@@ -86,11 +87,11 @@ fn every_command_runs_and_ends_in_the_verdict_that_it_promises() {
             if !(words.is_empty() || words.starts_with("sample") || words.starts_with("resume")) {
                 continue;
             }
-            let titles = ["Trust", "Means only", "Not converged", "Collapsed", "Diverged"];
-            let verdict = titles.iter().find(|title| text.contains(&format!("\n{title}: ")));
+            let is_told = |verdict: &Verdict| text.contains(&format!("\n{}: ", verdict.title()));
+            let verdict = Verdict::ALL.into_iter().find(is_told);
             let verdict =
                 verdict.unwrap_or_else(|| panic!("{name}: {words}: no verdict in {text}"));
-            assert!(is_promised(&said, verdict), "{name}: steinflow {words}: {verdict}\n{text}");
+            assert!(is_promised(&said, verdict), "{name}: steinflow {words}:\n{text}");
         }
     }
     assert!(ran > 30, "only {ran} commands were found");
@@ -120,6 +121,7 @@ steinflow completions bash > file
     let found = commands(text);
     let words: Vec<&str> = found.iter().map(|(words, _)| words.as_str()).collect();
     assert_eq!(words, ["sample a", "completions bash"]);
-    assert!(is_promised(&found[0].1, "Means only") && !is_promised(&found[0].1, "Trust"));
-    assert!(is_promised("", "Trust") && !is_promised("", "Collapsed"));
+    let (said, [trust, means_only, ..]) = (&found[0].1, Verdict::ALL);
+    assert!(is_promised(said, means_only) && !is_promised(said, trust));
+    assert!(is_promised("", trust) && !is_promised("", means_only));
 }
