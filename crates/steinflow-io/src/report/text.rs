@@ -114,7 +114,15 @@ fn evidence(evidence: &[Evidence]) -> String {
         })
         .collect();
     let header = ["", "found", "expected", "", "what it means"];
-    format!("<div class=\"evidence\">{}</div>", table("Evidence", &header, &rows))
+    let (tests, failed) = (
+        evidence.iter().filter(|item| item.passed.is_some()).count(),
+        evidence.iter().filter(|item| item.passed == Some(false)).count(),
+    );
+    // Folded, for it is longer than all that people come for.
+    format!(
+        "<details class=\"evidence\"><summary>What it rests on: {tests} tests, {failed} failed</summary>{}</details>",
+        table("Evidence", &header, &rows)
+    )
 }
 
 /// Moments and shares, or how a network predicts.
