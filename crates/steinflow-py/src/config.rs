@@ -177,6 +177,27 @@ fn wide<T: Number>(rows: &Rows<'_, T>) -> Matrix<f64> {
 /// The names that differ from those of flags and configs.
 const PYTHON_NAMES: [(&str, &str); 1] = [("phases", "phase")];
 
+/// Words of other packages, and what to write instead.
+const FAMILIAR: [(&[&str], &str); 8] = [
+    (&["random_seed", "rng_key", "key", "random_state", "rng_seed"], "seed, a whole number"),
+    (
+        &["chains", "num_chains", "num_particles", "n_particles"],
+        "particles: those of auto are chains",
+    ),
+    (
+        &["draws", "num_samples", "n_samples", "iter_sampling"],
+        "effective, for how many effective draws auto goes on; methods with steps have collect_from",
+    ),
+    (
+        &["tune", "warmup", "num_warmup", "iter_warmup", "burn_in", "burnin"],
+        "nothing for auto, which warms up by itself, and warm_up=True or False for other methods",
+    ),
+    (&["learning_rate", "lr", "epsilon"], "step_size"),
+    (&["num_steps", "n_steps", "num_iterations", "n_iter", "iterations"], "steps"),
+    (&["cores", "n_jobs"], "nothing: all cores are used, or as many as RAYON_NUM_THREADS says"),
+    (&["progressbar", "progress_bar"], "progress"),
+];
+
 /// The settings among keyword arguments; those that are None are left open.
 fn read(given: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let mut settings = Settings::default();
@@ -203,6 +224,10 @@ fn read(given: &Bound<'_, PyDict>) -> PyResult<Settings> {
                 return Err(PyValueError::new_err(in_python(&message)));
             }
             None => {
+                if let Some((_, ours)) = FAMILIAR.iter().find(|(words, _)| words.contains(&own)) {
+                    let message = format!("sample() has no setting {name}: here it is {ours}");
+                    return Err(PyTypeError::new_err(message));
+                }
                 let names = run_settings().into_iter().map(|setting| setting.name);
                 let error = steinflow::Error::unknown("setting", &name, names);
                 return Err(PyTypeError::new_err(format!("sample(): {error}")));

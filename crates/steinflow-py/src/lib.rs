@@ -15,6 +15,7 @@ mod errors;
 mod interrupt;
 mod low_level;
 mod run;
+mod stepper;
 mod table;
 mod target;
 mod threads;
@@ -31,6 +32,8 @@ fn _steinflow(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<checkpoint::Checkpoint>()?;
     module.add_class::<config::Config>()?;
     module.add_class::<interrupt::Interrupt>()?;
+    module.add_class::<stepper::State>()?;
+    module.add_class::<stepper::Stepper>()?;
     module.add_function(wrap_pyfunction!(catalogue::methods, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::models, module)?)?;
     module.add_function(wrap_pyfunction!(config::settings, module)?)?;

@@ -109,20 +109,29 @@ impl<T: Number> LogDensity<T> for Function {
         theta: MatRef<'_, T>,
         rows: Option<&Minibatch>,
         log_density: &mut [T],
-        mut score: MatMut<'_, T>,
+        score: MatMut<'_, T>,
     ) -> Result<()> {
         Python::attach(|py| {
             let points = aligned_copy(py, theta)?;
             let indices = rows.map(|rows| PyArray::from_iter(py, index_column(rows)));
             let scale = rows.map_or(1.0, |rows| rows.scale);
             let answer = self.call.bind(py).call1((points, indices, scale))?;
-            let (found, gradient) = pair(&answer)?;
-            let (count, dim) = (theta.rows(), theta.cols());
-            copy(&found, "log density", &[count], log_density)?;
-            copy(&gradient, "gradient", &[count, dim], score.as_mut_slice())
+            copy_answer(&answer, log_density, score)
         })
         .map_err(from_python)
     }
+}
+
+/// Copies a pair of log densities and gradients into the library's memory.
+pub fn copy_answer<T: Number>(
+    answer: &Bound<'_, PyAny>,
+    log_density: &mut [T],
+    mut score: MatMut<'_, T>,
+) -> PyResult<()> {
+    let (found, gradient) = pair(answer)?;
+    let (count, dim) = (score.rows(), score.cols());
+    copy(&found, "log density", &[count], log_density)?;
+    copy(&gradient, "gradient", &[count, dim], score.as_mut_slice())
 }
 
 fn index_column(rows: &Minibatch) -> impl Iterator<Item = i64> {

@@ -79,6 +79,24 @@ def test_numbers_that_are_not_finite():
         )
 
 
+@pytest.mark.parametrize(
+    "word, ours",
+    [
+        ("random_seed", "seed"),
+        ("rng_key", "seed"),
+        ("num_samples", "effective"),
+        ("draws", "effective"),
+        ("chains", "particles"),
+        ("tune", "warm_up"),
+        ("warmup", "warm_up"),
+        ("learning_rate", "step_size"),
+    ],
+)
+def test_words_of_other_packages(word, ours):
+    with refused(TypeError, f"no setting {word}: here it is", ours):
+        sample("banana", **{word: 100})
+
+
 def test_names_that_are_misspelt():
     with refused(ValueError, "no method `sghmc-stien`, did you mean `sghmc-stein`?"):
         sample(standard_normal, INIT, method="sghmc-stien")

@@ -143,3 +143,25 @@ def test_blackjax_svgd_can_be_swapped(rng):
         assert np.allclose(ours.particles[name], state.particles[name], atol=1e-5)
         # Far enough from the start for the agreement to mean something.
         assert np.abs(ours.particles[name] - init[name]).max() > 0.5
+
+
+def test_a_program_is_compiled_once_and_knows_its_numbers(rng):
+    from steinflow.adapters import _compiled
+
+    def density_of(data, power):
+        return lambda x: -0.5 * jnp.sum(jnp.abs(x - jnp.mean(data)) ** power)
+
+    init = rng.standard_normal((20, 2)).astype(np.float32)
+    run = dict(method="svgd", steps=30, step_size=0.1, backend="jax", diagnose=False)
+    data = rng.standard_normal(50).astype(np.float32)
+    _compiled._known.clear()
+    first = sample(density_of(data, 2.0), init, **run)
+    programs = len(_compiled._known)
+    again = sample(density_of(data, 2.0), init, **run)
+    elsewhere = sample(density_of(data + 3, 2.0), init, **run)
+    assert len(_compiled._known) == programs
+    assert np.array_equal(first.state, again.state)
+    # The same program on other data, and another one whose numbers differ in the last digits.
+    assert abs(elsewhere.particles.mean() - first.particles.mean() - 3) < 1.5
+    nearly = sample(density_of(data, np.float32(2.000001)), init, **run)
+    assert len(_compiled._known) > programs and nearly.steps == 30

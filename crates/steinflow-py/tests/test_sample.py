@@ -276,3 +276,33 @@ def test_a_process_that_was_forked_computes_too():
     command = [sys.executable, "-c", FORK]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0"
+
+
+def test_a_seed_of_none_is_drawn_and_recorded():
+    first, second = (sample("banana", method="ld", steps=5, seed=None) for _ in range(2))
+    assert not np.array_equal(first.state, second.state)
+    seed = int(first.config.split("seed = ")[1].split("\n")[0])
+    assert np.array_equal(sample("banana", method="ld", steps=5, seed=seed).state, first.state)
+
+
+def test_a_lambda_without_names_is_tried(rng):
+    init = rng.standard_normal((20, 2))
+    by_name = sample(standard_normal, init, method="svgd", steps=5)
+    found = sample(lambda x: (-0.5 * (x**2).sum(1), -x), init, method="svgd", steps=5)
+    assert np.array_equal(found.state, by_name.state)
+    found = sample(lambda x: (-0.5 * (x**2).sum(1), -x), shapes=2, method="svgd", steps=5)
+    assert found.particles.shape[1] == 2
+    with pytest.raises(ValueError, match="it cannot be told"):
+        sample(lambda x: x["mu"], shapes=2, method="svgd", steps=5)
+
+
+def test_nested_shapes():
+    def density(p):
+        w, b = p["layer"]["w"], p["layer"]["b"]
+        value = -0.5 * np.sum(w**2, axis=(1, 2)) - 0.5 * b[:, 0] ** 2 - 0.5 * p["scale"] ** 2
+        return value, {"layer": {"w": -w, "b": -b}, "scale": -p["scale"]}
+
+    shapes = {"layer": {"w": (3, 2), "b": 1}, "scale": ()}
+    result = sample(density, shapes=shapes, method="svgd", steps=20, backend="numpy")
+    assert result.particles["layer"]["w"].shape[1:] == (3, 2)
+    assert result.particles["scale"].ndim == 1

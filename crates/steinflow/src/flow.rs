@@ -178,16 +178,21 @@ impl<T: Real> Engine<T> for Host {
     }
 
     fn start<'a>(&self, parts: Parts<'a, T>, request: &Request) -> Result<Box<dyn Flow<T> + 'a>> {
-        let Parts { target, dynamics, field, theta, seed } = parts;
-        let mut system = System::new(target, dynamics, field, &theta, seed)?;
-        if let Some(size) = request.batch_size {
-            system = system.with_minibatches(size)?;
-        }
-        if let Some(rule) = request.preconditioner {
-            system = system.with_preconditioner(rule)?;
-        }
-        Ok(Box::new(system))
+        Ok(Box::new(system(parts, request)?))
     }
+}
+
+/// The particles on this machine's processor.
+pub(crate) fn system<'a, T: Real>(parts: Parts<'a, T>, request: &Request) -> Result<System<'a, T>> {
+    let Parts { target, dynamics, field, theta, seed } = parts;
+    let mut system = System::new(target, dynamics, field, &theta, seed)?;
+    if let Some(size) = request.batch_size {
+        system = system.with_minibatches(size)?;
+    }
+    if let Some(rule) = request.preconditioner {
+        system = system.with_preconditioner(rule)?;
+    }
+    Ok(system)
 }
 
 impl<T: Real> Flow<T> for System<'_, T> {
@@ -204,15 +209,15 @@ impl<T: Real> Flow<T> for System<'_, T> {
     }
 
     fn advance(&mut self, moving: &[usize], dt: f64) -> Result<()> {
-        self.advance(moving, dt)
+        if self.makes(moving) { self.advance(moving, dt) } else { Ok(()) }
     }
 
     fn advance_by_midpoint(&mut self, moving: &[usize], dt: f64) -> Result<()> {
-        self.advance_by_midpoint(moving, dt)
+        if self.makes(moving) { self.advance_by_midpoint(moving, dt) } else { Ok(()) }
     }
 
     fn advance_implicitly(&mut self, moving: &[usize], dt: f64) -> Result<()> {
-        self.advance_implicitly(moving, dt)
+        if self.makes(moving) { self.advance_implicitly(moving, dt) } else { Ok(()) }
     }
 
     fn advance_rescaled(
@@ -220,6 +225,9 @@ impl<T: Real> Flow<T> for System<'_, T> {
         moving: &[usize],
         rescale: &mut dyn FnMut(&mut Matrix<T>),
     ) -> Result<()> {
+        if !self.makes(moving) {
+            return Ok(());
+        }
         let mut velocity = self.velocity(moving)?;
         rescale(&mut velocity);
         self.displace(moving, &velocity)?;

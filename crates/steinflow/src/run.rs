@@ -12,6 +12,7 @@ mod rest;
 mod rewind;
 mod same_target;
 mod start;
+mod stepper;
 mod trace;
 mod warm_up;
 
@@ -20,6 +21,7 @@ pub use checkpoint::{Checkpoint, Past};
 pub use collect::{Collecting, Samples};
 pub use observer::{EnsembleView, Observer, Snapshot};
 pub use resampling::Resampling;
+pub use stepper::{Halted, Stepper};
 pub use trace::{Trace, TraceRow, Tracing};
 pub use warm_up::WarmMoments;
 

@@ -6,6 +6,7 @@
 
 mod draws;
 mod motion;
+mod part;
 mod rollback;
 
 pub(crate) use draws::check_batch_size;
@@ -49,6 +50,8 @@ pub struct System<'a, T: Real> {
     step: u64,
     step_size: f64,
     log_volume: f64,
+    /// The part of a step that is made, where not all of it is.
+    part: Option<part::Part>,
 }
 
 /// Where the particles are and what the target says there: all that a step can spoil.
@@ -175,6 +178,7 @@ impl<'a, T: Real> System<'a, T> {
             step: 0,
             step_size: 0.0,
             log_volume: 0.0,
+            part: None,
             structure,
         })
     }

@@ -7,8 +7,8 @@
 
 `sample` takes a JAX, PyTorch or NumPy log density, a NumPyro or PyMC model, a Stan model or the name
 of a model that ships. `methods()` and `models()` list what has a name. `Result.diagnosis`,
-`diagnose`, `ksd_test` and `distances` say whether to believe particles. `velocity`, `kernel_sums`,
-`ksd` and `Dynamics` are the pieces, for a loop of your own.
+`diagnose`, `ksd_test` and `distances` say whether to believe particles. `sampler` has the steps of a
+method for a loop of your own, and `velocity`, `kernel_sums`, `ksd` and `Dynamics` are its pieces.
 """
 
 from steinflow._catalogue import MethodInfo, ModelInfo, methods, model, models
@@ -25,6 +25,7 @@ from steinflow._dynamics import Coefficient, Dynamics
 from steinflow._low_level import bandwidth, jax_velocity, kernel_sums, ksd, velocity
 from steinflow._result import Result
 from steinflow._sample import sample
+from steinflow._sampler import Sampler, State, sampler
 from steinflow._steinflow import SamplingError, __version__
 
 __all__ = [
@@ -37,7 +38,9 @@ __all__ = [
     "MethodInfo",
     "ModelInfo",
     "Result",
+    "Sampler",
     "SamplingError",
+    "State",
     "__version__",
     "bandwidth",
     "diagnose",
@@ -50,5 +53,6 @@ __all__ = [
     "model",
     "models",
     "sample",
+    "sampler",
     "velocity",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import secrets
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,6 +35,11 @@ class Run:
     progress: bool
     save: Any = None
     diagnose: bool = True
+
+    def without_function(self) -> Run:
+        """What is left of it in a file."""
+        config = SimpleNamespace(toml=self.config.toml, method=self.config.method)
+        return Run(self.target.without_function(), None, config, (), False)  # type: ignore[arg-type]
 
     def start(self, checkpoint: Any = None) -> Result:
         bar = Bar(f"{self.config.method} on {self.target.name}")
@@ -70,6 +76,8 @@ class Run:
 
     def resume(self, checkpoint: Any, **changes: Any) -> Result:
         """Goes on from a checkpoint with `steps` more than the run had."""
+        if checkpoint is None:
+            self.target.evaluate(np.zeros((1, self.target.dim)))
         steps = changes["steps"] or 0
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise ValueError(f"steps is {steps!r}: give a whole number, zero or more")
@@ -216,6 +224,8 @@ def _resolve(
     if start is not None and particles is not None and particles != len(start):
         raise ValueError(f"particles is {particles} but init has {len(start)}: drop one of the two")
     given = dict(settings)
+    if "seed" in given and given["seed"] is None:
+        given["seed"] = secrets.randbits(32)
     if made.built_in is None or made.dtype != np.dtype("float64"):
         given.setdefault("precision", "f32" if made.dtype == np.dtype("float32") else "f64")
     centre, spread = made.start or (None, 1.0)
@@ -299,7 +309,7 @@ def _make_target(
             "model, or the name of a model that ships"
         )
     backend = how["backend"] or _detect.backend_of(function, init)
-    if backend not in _detect.BACKENDS:
+    if backend not in (None, *_detect.BACKENDS):
         raise ValueError(f"there is no backend {backend!r}; known: {', '.join(_detect.BACKENDS)}")
     if backend == "numpyro":
         from steinflow.adapters import numpyro
@@ -322,15 +332,17 @@ def target_of(target: Any, dim: int, how: Mapping[str, Any]) -> Target:
 
 
 def _function_target(
-    backend: str, target: Any, init: Any, dtype: np.dtype | None, how: dict[str, Any]
+    backend: str | None, target: Any, init: Any, dtype: np.dtype | None, how: dict[str, Any]
 ) -> tuple[Target, np.ndarray | None]:
     if how["model_args"] or how["model_kwargs"]:
         raise ValueError(
             "model_args and model_kwargs are for NumPyro models, and this function is written with "
             f'{backend}: pass backend="numpyro", or bind the arguments with functools.partial'
         )
-    adapter = importlib.import_module(f"steinflow.adapters.{backend}")
-    flatten = adapter.flatten if backend == "jax" else _tree.flatten
+    if backend == "jax":
+        from steinflow.adapters.jax import flatten
+    else:
+        from steinflow._tree import flatten
     if init is not None:
         start, layout = _tree.particles_of(init, flatten)
     elif how["shapes"] is not None:
@@ -340,6 +352,11 @@ def _function_target(
             "the number of parameters is not known: pass init, or shapes such as shapes=2 or "
             'shapes={"mu": (), "theta": (8,)}'
         )
+    if backend in (None, "numpy") and how["backend"] is None and target is not None:
+        backend = _detect.backend_of(target, init, layout)
+    if backend is None:
+        raise _detect.cannot_tell()
+    adapter = importlib.import_module(f"steinflow.adapters.{backend}")
     made = adapter.target(
         target, layout, dtype, how["loglikelihood_fn"], how["logprior_fn"], how["data"]
     )

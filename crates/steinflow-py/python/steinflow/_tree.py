@@ -9,47 +9,53 @@ from typing import Any
 
 import numpy as np
 
-Flatten = Callable[[Any], tuple[list[tuple[str, Any]], Callable[[Sequence[Any]], Any]]]
+Flatten = Callable[[Any], tuple[list[tuple[str, Any]], Any]]
 
 
-def flatten(tree: Any) -> tuple[list[tuple[str, Any]], Callable[[Sequence[Any]], Any]]:
-    """The leaves with their names, and the function that puts leaves back into the tree.
+def flatten(tree: Any) -> tuple[list[tuple[str, Any]], Any]:
+    """The leaves with their names, and the tree with the leaves' places where they were.
 
     Dictionaries are walked in the order of their keys, as JAX does.
 
-    >>> leaves, rebuild = flatten({"b": 1, "a": (2, 3)})
+    >>> leaves, skeleton = flatten({"b": 1, "a": (2, 3)})
     >>> leaves
     [('a.0', 2), ('a.1', 3), ('b', 1)]
-    >>> rebuild([5, 6, 7])
+    >>> rebuild(skeleton, [5, 6, 7])
     {'a': (5, 6), 'b': 7}
     """
-    if isinstance(tree, dict):
-        keys = sorted(tree)
-        children = [(str(key), tree[key]) for key in keys]
-    elif isinstance(tree, (list, tuple)):
-        own_names = getattr(tree, "_fields", range(len(tree)))
-        children = [(str(name), child) for name, child in zip(own_names, tree, strict=True)]
-    else:
-        return [("", tree)], lambda leaves: leaves[0]
     leaves: list[tuple[str, Any]] = []
-    parts: list[tuple[int, Callable[[Sequence[Any]], Any]]] = []
-    for name, child in children:
-        own, rebuild = flatten(child)
-        leaves += [(f"{name}.{path}" if path else name, leaf) for path, leaf in own]
-        parts.append((len(own), rebuild))
 
-    def rebuild_all(values: Sequence[Any]) -> Any:
-        rest, built = list(values), []
-        for count, rebuild in parts:
-            built.append(rebuild(rest[:count]))
-            rest = rest[count:]
+    def walk(tree: Any, path: str) -> Any:
+        def below(name: Any) -> str:
+            return f"{path}.{name}" if path else str(name)
+
         if isinstance(tree, dict):
-            return dict(zip(keys, built, strict=True))
-        if hasattr(tree, "_fields"):
-            return type(tree)(*built)
-        return type(tree)(built)
+            return {key: walk(tree[key], below(key)) for key in sorted(tree)}
+        if isinstance(tree, (list, tuple)):
+            names = getattr(tree, "_fields", range(len(tree)))
+            built = [walk(child, below(name)) for name, child in zip(names, tree, strict=True)]
+            return type(tree)(*built) if hasattr(tree, "_fields") else type(tree)(built)
+        leaves.append((path, tree))
+        return len(leaves) - 1
 
-    return leaves, rebuild_all
+    skeleton = walk(tree, "")
+    return leaves, skeleton
+
+
+def rebuild(skeleton: Any, leaves: Sequence[Any]) -> Any:
+    """Puts leaves back into the tree."""
+    if isinstance(skeleton, int):
+        return leaves[skeleton]
+    if type(skeleton) is dict:
+        return {key: rebuild(child, leaves) for key, child in skeleton.items()}
+    if isinstance(skeleton, (list, tuple)):
+        built = [rebuild(child, leaves) for child in skeleton]
+        is_named = hasattr(skeleton, "_fields")
+        return type(skeleton)(*built) if is_named else type(skeleton)(built)
+    # A node that only JAX knows.
+    from jax.tree_util import tree_map
+
+    return tree_map(lambda place: leaves[place], skeleton)
 
 
 @dataclass(frozen=True)
@@ -58,12 +64,19 @@ class Layout:
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
-    rebuild: Callable[[Sequence[Any]], Any]
+    skeleton: Any
+    """The tree with the leaves' places where they were."""
 
     @staticmethod
     def flat(dim: int) -> Layout:
         """One array, which the row itself is."""
-        return Layout(("",), ((dim,),), lambda leaves: leaves[0])
+        return Layout(("",), ((dim,),), 0)
+
+    @staticmethod
+    def of_names(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> Layout:
+        """A dictionary of arrays."""
+        places = {name: place for place, name in enumerate(names)}
+        return Layout(tuple(names), tuple(shapes), places)
 
     @property
     def sizes(self) -> list[int]:
@@ -84,12 +97,12 @@ class Layout:
 
     def split(self, flat: Any) -> Any:
         """Cuts the last axis into the pytree."""
-        return self.rebuild(self.leaves(flat))
+        return rebuild(self.skeleton, self.leaves(flat))
 
     def named(self, flat: Any) -> dict[str, Any]:
         """Cuts the last axis into leaves, by name.
 
-        >>> list(Layout(("mu", "theta"), ((), (2,)), tuple).named(np.zeros((5, 3))))
+        >>> list(Layout.of_names(["mu", "theta"], [(), (2,)]).named(np.zeros((5, 3))))
         ['mu', 'theta']
         """
         names = [name or "theta" for name in self.names]
@@ -97,20 +110,34 @@ class Layout:
 
 
 def layout_of_shapes(shapes: Any) -> Layout:
-    """The layout of `shapes=`: a number of coordinates, or names with shapes.
+    """The layout of `shapes=`: a number of coordinates, or a pytree of shapes.
 
     >>> layout_of_shapes({"mu": (), "theta": (8,)}).dim
     9
+    >>> layout_of_shapes({"layers": [{"w": (3, 2), "b": 3}, {"w": (1, 3), "b": 1}]}).names
+    ('layers.0.b', 'layers.0.w', 'layers.1.b', 'layers.1.w')
     """
     if _is_length(shapes):
         return Layout.flat(int(shapes))
-    if isinstance(shapes, dict) and all(
-        _is_length(shape) or (isinstance(shape, tuple) and all(_is_length(n) for n in shape))
-        for shape in shapes.values()
-    ):
-        names = tuple(sorted(shapes))
-        sizes = tuple(s if isinstance(s, tuple) else (s,) for s in (shapes[name] for name in names))
-        return Layout(names, sizes, lambda leaves: dict(zip(names, leaves, strict=True)))
+    names: list[str] = []
+    sizes: list[tuple[int, ...]] = []
+
+    def walk(node: Any, path: str) -> Any:
+        if _is_length(node) or (isinstance(node, tuple) and all(_is_length(n) for n in node)):
+            names.append(path)
+            sizes.append(node if isinstance(node, tuple) else (node,))
+            return len(sizes) - 1
+        children = node.items() if isinstance(node, dict) else enumerate(node)
+        below = {key: f"{path}.{key}" if path else str(key) for key, _ in children}
+        found = {key: walk(node[key], below[key]) for key in sorted(below)}
+        return found if isinstance(node, dict) else list(found.values())
+
+    if isinstance(shapes, dict) and shapes:
+        try:
+            skeleton = walk(shapes, "")
+            return Layout(tuple(names), tuple(sizes), skeleton)
+        except TypeError:  # What is neither a shape nor holds any.
+            pass
     raise ValueError(
         f"shapes is {shapes!r}: give the number of coordinates, or a dictionary from names to shapes "
         'such as {"mu": (), "theta": (8,)}'
@@ -160,7 +187,7 @@ def _as_array(tree: Any) -> Any:
 
 def particles_of(tree: Any, flatten: Flatten = flatten) -> tuple[np.ndarray, Layout]:
     """Particles, one a row, from a pytree whose leaves have a leading axis of particles."""
-    leaves, rebuild = flatten(_as_array(tree))
+    leaves, skeleton = flatten(_as_array(tree))
     if any(has_masked(leaf) for _, leaf in leaves):
         raise ValueError("init has masked entries, which have no value: fill them")
     arrays = [(name, numbers(leaf)) for name, leaf in leaves]
@@ -184,6 +211,6 @@ def particles_of(tree: Any, flatten: Flatten = flatten) -> tuple[np.ndarray, Lay
         shapes = " and ".join(str(array.shape) for _, array in arrays)
         raise ValueError(f"init has shape {shapes}: there is nothing in it to move")
     layout = Layout(
-        tuple(name for name, _ in arrays), tuple(array.shape[1:] for _, array in arrays), rebuild
+        tuple(name for name, _ in arrays), tuple(array.shape[1:] for _, array in arrays), skeleton
     )
     return np.concatenate([array.reshape(count, -1) for _, array in arrays], axis=1), layout

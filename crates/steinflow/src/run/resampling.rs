@@ -65,6 +65,16 @@ impl Clock {
         Self { rule, seed, elapsed: 0.0, draws: 0 }
     }
 
+    /// Where it is: the time since the last draw, and the number of draws.
+    pub(super) fn reading(&self) -> (f64, u64) {
+        (self.elapsed, self.draws)
+    }
+
+    /// Goes back to an earlier [`Clock::reading`].
+    pub(super) fn set(&mut self, (elapsed, draws): (f64, u64)) {
+        (self.elapsed, self.draws) = (elapsed, draws);
+    }
+
     /// Whether auxiliary variables are due after the step with this number, counted from 1.
     pub(super) fn is_due(&mut self, step: u64, step_size: f64) -> bool {
         match self.rule {

@@ -1,7 +1,7 @@
 //! Going back: what a system can be put back to, after a bad step or in another process.
 
 use super::System;
-use crate::precondition::{Learnt, Preconditioner};
+use crate::precondition::Learnt;
 use crate::{Error, MatMut, MatRef, Matrix, Real, Result};
 
 /// Particles as they were between two steps, with all that is known about them.
@@ -75,32 +75,27 @@ impl<T: Real> System<'_, T> {
 
     /// A copy of all that a step can spoil; the score must be current.
     pub(crate) fn save(&self) -> Saved<T> {
+        let (preconditioner, field) = self.memory();
         Saved {
             state: self.at.state.clone(),
             log_density: self.at.log_density.clone(),
             score: self.at.score.clone(),
             batches: self.at.batches,
-            preconditioner: self.at.preconditioner.as_ref().map(Preconditioner::learnt),
-            field: self.field.memory(),
+            preconditioner,
+            field,
         }
     }
 
     /// Goes back to what was saved, by this system or by one like it.
     pub(crate) fn restore(&mut self, saved: &Saved<T>) -> Result<()> {
         saved.check(self.frozen.len(), self.structure.dim(), self.structure.blocks())?;
-        match (&mut self.at.preconditioner, &saved.preconditioner) {
-            (Some(own), Some(learnt)) => own.recall(learnt),
-            (None, None) => {}
-            _ => return Err(Error::ForeignState { whose: "the preconditioner" }),
-        }
-        self.field.recall(&saved.field)?;
+        self.recall(saved.preconditioner.as_ref(), &saved.field)?;
         self.at.state.clone_from(&saved.state);
         self.at.log_density.clone_from(&saved.log_density);
         self.at.score.clone_from(&saved.score);
         self.at.batches = saved.batches;
         self.draw_minibatch();
         self.versions.changed_everywhere();
-        self.versions.scale = self.versions.next();
         self.score_of = Some(self.score_key());
         Ok(())
     }

@@ -59,7 +59,7 @@ def target(model: Any, dtype: np.dtype | None) -> Target:
     return Target(
         name="Stan model",
         function=function,
-        layout=Layout(names, ((),) * dim, lambda leaves: dict(zip(names, leaves, strict=True))),
+        layout=Layout.of_names(names, [()] * dim),
         dtype=dtype or np.dtype("float64"),
         posterior=True,
         constrain=constrain,

@@ -34,4 +34,5 @@ def target(model: str | _steinflow.BuiltIn, dtype: np.dtype | None) -> Target:
         posterior=model.data_rows > 0,
         constrain=constrain if has_units else None,
         built_in=model,
+        coordinate_names=names,
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from steinflow._target import Target, missing
 from steinflow._tree import Layout, rows_of_data
+from steinflow.adapters._compiled import compiled
 
 
 def import_jax() -> Any:
@@ -19,14 +20,14 @@ def import_jax() -> Any:
     return jax
 
 
-def flatten(tree: Any) -> tuple[list[tuple[str, Any]], Callable[[Sequence[Any]], Any]]:
+def flatten(tree: Any) -> tuple[list[tuple[str, Any]], Any]:
     """As `steinflow._tree.flatten`, for every pytree that JAX knows."""
     jax = import_jax()
     leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
     named = [
         (jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves
     ]
-    return named, lambda values: jax.tree_util.tree_unflatten(structure, values)
+    return named, jax.tree_util.tree_unflatten(structure, range(len(leaves)))
 
 
 def precision(jax: Any, dtype: np.dtype | None) -> np.dtype:
@@ -50,7 +51,7 @@ def from_flat(
     """A target from a traceable log density of one row of numbers."""
     jax = import_jax()
     require_scalar(jax, flat_logdensity, layout, dtype)
-    batched = jax.jit(jax.vmap(jax.value_and_grad(flat_logdensity)))
+    batched = of_all(flat_logdensity)
     fitted = fitted_sizes()
 
     def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
@@ -59,6 +60,38 @@ def from_flat(
         return np.asarray(value)[: len(theta)], np.asarray(gradient)[: len(theta)]
 
     return Target(name, function, layout, dtype, **more)
+
+
+def of_all(of_one: Callable[..., Any]) -> Callable[..., Any]:
+    """Values and gradients for all rows of the first argument, of a function of one row."""
+    jax = import_jax()
+
+    def batched(theta: Any, *more: Any) -> Any:
+        axes = (0, *(None for _ in more))
+        return jax.vmap(jax.value_and_grad(of_one), in_axes=axes)(theta, *more)
+
+    return compiled(jax, batched)
+
+
+def evaluator(fn: Callable[..., Any], layout: Layout) -> Callable[..., tuple[Any, Any]]:
+    """`fn(parameters, *batch)` of one particle, as a function of all rows and a batch."""
+
+    def of_one(flat: Any, *batch: Any) -> Any:
+        return scalar(fn(layout.split(flat), *batch))
+
+    return of_all(of_one)
+
+
+def scalar(value: Any) -> Any:
+    """The value, if it is one number."""
+    shape = getattr(value, "shape", None)
+    if shape != ():
+        what = type(value).__name__ if shape is None else f"shape {shape}"
+        raise TypeError(
+            f"your log density returned {what} for one particle, expected a scalar; it gets the "
+            "parameters of one particle, not a batch: the batch is made for you"
+        )
+    return value
 
 
 def fitted_sizes() -> Callable[[np.ndarray], np.ndarray]:
@@ -92,13 +125,7 @@ def require_scalar(jax: Any, fn: Callable[[Any], Any], layout: Layout, dtype: np
         given = ", ".join(f"{name} {np.shape(value)}" for name, value in shapes.items())
         error.add_note(f"steinflow: your function got the parameters of one particle: {given}")
         raise
-    shape = getattr(found, "shape", None)
-    if shape != ():
-        what = type(found).__name__ if shape is None else f"shape {shape}"
-        raise TypeError(
-            f"your log density returned {what} for one particle, expected a scalar; it gets the "
-            "parameters of one particle, not a batch: the batch is made for you"
-        )
+    scalar(found)
 
 
 def target(
@@ -119,33 +146,48 @@ def target(
     data = jax.tree_util.tree_map(jax.numpy.asarray, data)
     count = rows_of_data(jax.tree_util.tree_leaves(data))
 
-    def logdensity(flat: Any, batch: Any, scale: Any) -> Any:
+    def by_row(flat: Any, batch: Any) -> Any:
         parameters = layout.split(flat)
-        by_row = jax.vmap(lambda row: loglikelihood_fn(parameters, row))(batch)
-        if by_row.ndim != 1:
+        found = jax.vmap(lambda row: loglikelihood_fn(parameters, row))(batch)
+        if found.ndim != 1:
             raise TypeError(
-                f"your log likelihood returned shape {by_row.shape[1:]} for one row of the data, "
+                f"your log likelihood returned shape {found.shape[1:]} for one row of the data, "
                 "expected a scalar: the sum over rows is made for you"
             )
-        return logprior_fn(parameters) + scale * by_row.sum()
+        return found
 
-    require_scalar(jax, lambda flat: logdensity(flat, data, 1.0), layout, dtype)
+    def logdensity(flat: Any, batch: Any, scale: Any) -> Any:
+        return logprior_fn(layout.split(flat)) + scale * by_row(flat, batch).sum()
+
     gradients = jax.vmap(jax.value_and_grad(logdensity), in_axes=(0, None, None))
-    on_all = jax.jit(lambda theta: gradients(theta, data, 1.0))
-    fitted = fitted_sizes()
 
-    @jax.jit
-    def on_rows(theta: Any, rows: Any, scale: Any) -> Any:
+    def on_rows(theta: Any, data: Any, rows: Any, scale: Any) -> Any:
         batch = jax.tree_util.tree_map(lambda array: array[rows], data)
         return gradients(theta, batch, scale)
 
+    require_scalar(jax, lambda flat: logdensity(flat, data, 1.0), layout, dtype)
+    on_all, on_rows = compiled(jax, gradients), compiled(jax, on_rows)
+    of_draws = compiled(jax, jax.vmap(lambda flat, data: (by_row(flat, data),), in_axes=(0, None)))
+    fitted = fitted_sizes()
+
     def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
         if rows is not None:
-            found = on_rows(theta, rows, dtype.type(scale))
+            found = on_rows(theta, data, rows, dtype.type(scale))
             return np.asarray(found[0]), np.asarray(found[1])
-        value, gradient = on_all(fitted(theta))
+        value, gradient = on_all(fitted(theta), data, dtype.type(1.0))
         return np.asarray(value)[: len(theta)], np.asarray(gradient)[: len(theta)]
 
+    def log_likelihood(rows: np.ndarray) -> dict[str, np.ndarray]:
+        # A few at a time: there are draws × rows of the data.
+        parts = [rows[first : first + 256] for first in range(0, len(rows), 256)]
+        return {"data": np.concatenate([np.asarray(of_draws(part, data)[0]) for part in parts])}
+
     return Target(
-        "JAX likelihood and prior", function, layout, dtype, data_rows=count, posterior=True
+        "JAX likelihood and prior",
+        function,
+        layout,
+        dtype,
+        data_rows=count,
+        posterior=True,
+        log_likelihood=log_likelihood,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steinflow._target import Target
-from steinflow._tree import Layout, flatten, numbers, rows_of_data
+from steinflow._tree import Layout, flatten, numbers, rebuild, rows_of_data
 
 
 def _gradient_rows(gradient: Any, layout: Layout, count: int) -> Any:
@@ -22,6 +22,26 @@ def _gradient_rows(gradient: Any, layout: Layout, count: int) -> Any:
             f"{list(layout.names)}"
         )
     return np.concatenate([np.reshape(leaf, (count, -1)) for _, leaf in leaves], axis=1)
+
+
+def pair(answer: Any) -> tuple[Any, Any]:
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise TypeError(
+            f"your function returned {type(answer).__name__}, expected a pair: the log densities "
+            "of all particles, and their gradients (JAX and PyTorch functions need none: pass "
+            'backend="jax" or "torch")'
+        )
+    return answer
+
+
+def evaluator(fn: Callable[..., Any], layout: Layout) -> Callable[..., tuple[Any, Any]]:
+    """`fn(particles, *batch)` of all particles, as a function of rows and a batch."""
+
+    def evaluate(theta: np.ndarray, *batch: Any) -> tuple[Any, Any]:
+        value, gradient = pair(fn(layout.split(theta), *batch))
+        return value, _gradient_rows(gradient, layout, len(theta))
+
+    return evaluate
 
 
 def target(
@@ -39,29 +59,20 @@ def target(
     `logprior_fn(theta)` return such pairs too, the likelihood summed over `rows` of the data.
     """
 
-    def pair(answer: Any) -> tuple[Any, Any]:
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise TypeError(
-                f"your function returned {type(answer).__name__}, expected a pair: the log densities "
-                "of all particles, and their gradients (JAX and PyTorch functions need none: pass "
-                'backend="jax" or "torch")'
-            )
-        return answer
-
     if fn is not None:
+        evaluate = evaluator(fn, layout)
 
         def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
-            value, gradient = pair(fn(layout.split(theta)))
-            return value, _gradient_rows(gradient, layout, len(theta))
+            return evaluate(theta)
 
         return Target("NumPy function", function, layout, dtype or np.dtype("float64"))
 
-    leaves, rebuild = flatten(data)
+    leaves, skeleton = flatten(data)
     arrays = [numbers(leaf) for _, leaf in leaves]
     count = rows_of_data(arrays)
 
     def with_data(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
-        chosen = rebuild([array if rows is None else array[rows] for array in arrays])
+        chosen = rebuild(skeleton, [a if rows is None else a[rows] for a in arrays])
         parameters = layout.split(theta)
         likelihood, slope = pair(loglikelihood_fn(parameters, chosen))
         prior, prior_slope = pair(logprior_fn(parameters))

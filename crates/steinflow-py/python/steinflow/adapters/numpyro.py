@@ -24,6 +24,7 @@ def target(
     """
     jax = import_jax()
     try:
+        import numpyro
         from numpyro.infer.initialization import init_to_median
         from numpyro.infer.util import initialize_model
     except ImportError as error:
@@ -39,15 +40,30 @@ def target(
         model_kwargs=dict(kwargs),
     )
     position = info.param_info.z
-    leaves, rebuild = flatten(position)
+    leaves, skeleton = flatten(position)
     layout = Layout(
-        tuple(name for name, _ in leaves), tuple(np.shape(leaf) for _, leaf in leaves), rebuild
+        tuple(name for name, _ in leaves), tuple(np.shape(leaf) for _, leaf in leaves), skeleton
     )
     centre = np.concatenate([np.ravel(leaf) for _, leaf in leaves]).astype(np.float64)
     constrained = jax.jit(jax.vmap(lambda flat: info.postprocess_fn(layout.split(flat))))
 
     def constrain(rows: np.ndarray) -> dict[str, np.ndarray]:
         return {name: np.asarray(value) for name, value in constrained(rows).items()}
+
+    seeded = numpyro.handlers.seed(model, jax.random.PRNGKey(0))
+    sites = numpyro.handlers.trace(seeded).get_trace(*args, **kwargs).items()
+    seen = [
+        (name, site) for name, site in sites if site["type"] == "sample" and site["is_observed"]
+    ]
+
+    def log_likelihood(rows: np.ndarray) -> dict[str, np.ndarray]:
+        found = numpyro.infer.log_likelihood(model, constrain(rows), *args, **kwargs)
+        return {name: np.asarray(value) for name, value in found.items()}
+
+    def predict(rows: np.ndarray) -> dict[str, np.ndarray]:
+        fresh = numpyro.infer.Predictive(numpyro.handlers.uncondition(model), constrain(rows))
+        found = fresh(jax.random.PRNGKey(1), *args, **kwargs)
+        return {name: np.asarray(found[name]) for name, _ in seen}
 
     return from_flat(
         "NumPyro model",
@@ -57,4 +73,7 @@ def target(
         posterior=True,
         start=(centre, NARROW),
         constrain=constrain,
+        log_likelihood=log_likelihood if seen else None,
+        predict=predict if seen else None,
+        observed={name: np.asarray(site["value"]) for name, site in seen} or None,
     )

@@ -29,11 +29,7 @@ def target(model: Any, dtype: np.dtype | None) -> Target:
             f"the model has discrete variables ({', '.join(discrete)}), which have no gradient: "
             "sum them out"
         )
-    layout = Layout(
-        names,
-        tuple(np.shape(point[name]) for name in names),
-        lambda leaves: dict(zip(names, leaves, strict=True)),
-    )
+    layout = Layout.of_names(names, [np.shape(point[name]) for name in names])
     centre = np.concatenate([np.ravel(point[name]) for name in names]).astype(np.float64)
     # A transformed variable is there twice, and its unconstrained half is beside the result anyway.
     own = {variable.name for variable in model.free_RVs}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steinflow._target import Target, missing
-from steinflow._tree import Layout, flatten, rows_of_data
+from steinflow._tree import Layout, flatten, rebuild, rows_of_data
 
 
 def import_torch() -> Any:
@@ -17,6 +17,37 @@ def import_torch() -> Any:
     except ImportError as error:
         raise missing("PyTorch", "a PyTorch function", "torch") from error
     return torch
+
+
+def scalar(value: Any) -> Any:
+    """The value, if it is one number."""
+    torch = import_torch()
+    if not isinstance(value, torch.Tensor) or value.ndim != 0:
+        shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
+        raise TypeError(
+            f"your log density returned {shape} for one particle, expected a scalar tensor; it "
+            "gets the parameters of one particle, not a batch: the batch is made for you"
+        )
+    return value
+
+
+def of_all(of_one: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+    """Values and gradients for all rows of the first argument, of a function of one row."""
+    torch = import_torch()
+
+    def batched(theta: np.ndarray, *more: Any) -> tuple[Any, Any]:
+        axes = (0, *(None for _ in more))
+        gradients = torch.func.vmap(torch.func.grad_and_value(of_one), in_dims=axes)
+        # The tensor shares the array's memory.
+        gradient, value = gradients(torch.from_numpy(theta), *more)
+        return value.detach().numpy(), gradient.detach().numpy()
+
+    return batched
+
+
+def evaluator(fn: Callable[..., Any], layout: Layout) -> Callable[..., tuple[Any, Any]]:
+    """`fn(parameters, *batch)` of one particle, as a function of all rows and a batch."""
+    return of_all(lambda flat, *batch: scalar(fn(layout.split(flat), *batch)))
 
 
 def target(
@@ -34,47 +65,41 @@ def target(
     if dtype is None and own not in ("float32", "float64"):
         raise TypeError(f'PyTorch computes in {own} by default: pass dtype="float32" or "float64"')
     dtype = dtype or np.dtype(own)
-    vmap, grad_and_value = torch.func.vmap, torch.func.grad_and_value
-
-    def scalar(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor) or value.ndim != 0:
-            shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
-            raise TypeError(
-                f"your log density returned {shape} for one particle, expected a scalar tensor; it "
-                "gets the parameters of one particle, not a batch: the batch is made for you"
-            )
-        return value
-
-    def numbers(found: tuple[Any, Any]) -> tuple[Any, Any]:
-        gradient, value = found
-        return value.detach().numpy(), gradient.detach().numpy()
-
     if fn is not None:
-        batched = vmap(grad_and_value(lambda flat: scalar(fn(layout.split(flat)))))
+        batched = evaluator(fn, layout)
 
         def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
-            # The tensor shares the array's memory.
-            return numbers(batched(torch.from_numpy(theta)))
+            return batched(theta)
 
         return Target("PyTorch function", function, layout, dtype)
 
-    leaves, rebuild = flatten(data)
+    leaves, skeleton = flatten(data)
     tensors = [
         leaf if isinstance(leaf, torch.Tensor) else torch.from_numpy(np.array(leaf))
         for _, leaf in leaves
     ]
     count = rows_of_data(tensors)
 
-    def logdensity(flat: Any, batch: list[Any], scale: float) -> Any:
+    def by_row(flat: Any, batch: list[Any]) -> Any:
         parameters = layout.split(flat)
-        by_row = vmap(lambda *row: scalar(loglikelihood_fn(parameters, rebuild(row))))(*batch)
-        return scalar(logprior_fn(parameters)) + scale * by_row.sum()
+        return torch.func.vmap(
+            lambda *row: scalar(loglikelihood_fn(parameters, rebuild(skeleton, row)))
+        )(*batch)
 
-    gradients = vmap(grad_and_value(logdensity), in_dims=(0, None, None))
+    def logdensity(flat: Any, batch: list[Any], scale: float) -> Any:
+        return scalar(logprior_fn(layout.split(flat))) + scale * by_row(flat, batch).sum()
+
+    gradients = of_all(logdensity)
 
     def with_data(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
         batch = tensors if rows is None else [t[torch.from_numpy(rows)] for t in tensors]
-        return numbers(gradients(torch.from_numpy(theta), batch, scale))
+        return gradients(theta, batch, scale)
+
+    def log_likelihood(rows: np.ndarray) -> dict[str, np.ndarray]:
+        # A few at a time: there are draws × rows of the data.
+        parts = [torch.from_numpy(rows[k : k + 256]) for k in range(0, len(rows), 256)]
+        of_draws = torch.func.vmap(by_row, in_dims=(0, None))
+        return {"data": np.concatenate([of_draws(p, tensors).detach().numpy() for p in parts])}
 
     return Target(
         "PyTorch likelihood and prior",
@@ -83,4 +108,5 @@ def target(
         dtype,
         data_rows=count,
         posterior=True,
+        log_likelihood=log_likelihood,
     )
