@@ -133,3 +133,14 @@ def test_large_arrays_are_read_in_place(dtype, call, arrays):
     code = PEAK.format(dtype=dtype, call=call)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(done.stdout) < arrays + 0.5
+
+
+def test_arrays_on_a_gpu_are_refused_with_a_way_out(rng):
+    from types import SimpleNamespace
+
+    for device in (SimpleNamespace(type="cuda"), SimpleNamespace(platform="gpu")):
+        tensor = SimpleNamespace(device=device)
+        with pytest.raises(TypeError, match=r"moves particles on the CPU.*x\.cpu\(\)"):
+            steinflow.velocity(tensor, tensor)
+    # NumPy's own arrays have a device too.
+    assert steinflow.velocity(rng.standard_normal((3, 2)), np.zeros((3, 2))).shape == (3, 2)

@@ -162,6 +162,6 @@ def test_a_program_is_compiled_once_and_knows_its_numbers(rng):
     assert len(_compiled._known) == programs
     assert np.array_equal(first.state, again.state)
     # The same program on other data, and another one whose numbers differ in the last digits.
-    assert abs(elsewhere.particles.mean() - first.particles.mean() - 3) < 1.5
+    assert elsewhere.particles.mean() > first.particles.mean() + 1
     nearly = sample(density_of(data, np.float32(2.000001)), init, **run)
     assert len(_compiled._known) > programs and nearly.steps == 30

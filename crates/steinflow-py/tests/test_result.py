@@ -1,6 +1,9 @@
 """Results: resuming, files, ArviZ, pictures."""
 
+import copy
 import functools
+import multiprocessing
+import pickle
 
 import numpy as np
 import pytest
@@ -267,3 +270,91 @@ def test_the_progress_bar_in_a_notebook(monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
     steinflow.sample("banana", method="svgd", steps=50)
     assert shown[-1].startswith('<progress value="50" max="50">')
+
+
+def test_a_result_is_an_ordinary_object(tmp_path):
+    result = sample(standard_normal, shapes=3, steps=30, collect_from=10)
+    twin = pickle.loads(pickle.dumps(result))
+    for name in ("particles", "draws", "state", "log_density", "theta"):
+        assert np.array_equal(getattr(twin, name), getattr(result, name)), name
+    assert twin.config == result.config and twin.diagnosis == result.diagnosis
+    assert twin.diagnostics == result.diagnostics and repr(twin) == repr(result)
+    assert twin.to_dataframe().equals(result.to_dataframe())
+    with pytest.raises(ValueError, match="saved without its function"):
+        twin.resume(steps=5)
+    with pytest.raises(ValueError, match="saved without its function"):
+        twin.ksd()
+    own = copy.deepcopy(result)
+    own.state[:] = 0.0
+    assert result.state.any()
+    assert np.array_equal(
+        copy.deepcopy(result).resume(steps=5, progress=False).state,
+        result.resume(steps=5, progress=False).state,
+    )
+    np.save(tmp_path / "other.npy", np.zeros(3))
+    with open(tmp_path / "other.pickle", "wb") as file:
+        pickle.dump([1, 2], file)
+    with pytest.raises(ValueError, match="holds a list"):
+        steinflow.Result.load(tmp_path / "other.pickle")
+
+
+def _run_in_a_process(seed):
+    return sample("gaussian", method="svgd", steps=20, seed=seed)
+
+
+def test_results_come_back_from_processes():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found = pool.map(_run_in_a_process, [1, 2])
+    assert [result.steps for result in found] == [20, 20]
+    assert np.array_equal(found[1].state, _run_in_a_process(2).state)
+
+
+def test_constrained_parameters_survive_a_file(tmp_path):
+    rows = [f"{x},{2 * x + 0.1 * x**2}" for x in range(20)]
+    (tmp_path / "table.csv").write_text("x,y\n" + "\n".join(rows))
+    model = steinflow.model("linear-regression", data=tmp_path / "table.csv", target="y")
+    result = sample(model, method="svgd", steps=20)
+    result.save(tmp_path / "result.pickle")
+    again = steinflow.Result.load(tmp_path / "result.pickle")
+    assert set(again.particles) == set(result.particles)
+    assert all(np.array_equal(again.particles[k], v) for k, v in result.particles.items())
+    assert again.columns().keys() == result.columns().keys()
+
+
+def test_frames():
+    frame = sample("gaussian", method="svgd", steps=5).to_dataframe()
+    assert list(frame.columns) == ["x", "y", "log_density"] and len(frame) == 100
+
+
+def test_the_page_of_the_command(tmp_path):
+    result = sample("gaussian", method="ld", steps=50, collect_from=10)
+    result.write_report(tmp_path / "report.html", "a <b> run")
+    page = (tmp_path / "report.html").read_text()
+    assert "a &lt;b&gt; run" in page and "a <b> run" not in page
+    assert result.diagnosis.headline[:20] in page and "method = " in page
+    auto = sample("gaussian", method="auto", warm_up=None)
+    auto.write_report(tmp_path / "auto.html")
+    assert "auto on gaussian" in (tmp_path / "auto.html").read_text()
+
+
+def test_arviz_has_what_its_statistics_need():
+    numpyro = pytest.importorskip("numpyro", reason="NumPyro is not installed")
+    arviz = pytest.importorskip("arviz", reason="ArviZ is not installed")
+    observed = np.random.default_rng(0).normal(1.0, 1.0, 30)
+
+    def model(y):
+        mean = numpyro.sample("mean", numpyro.distributions.Normal(0, 5))
+        with numpyro.plate("rows", len(y)):
+            numpyro.sample("y", numpyro.distributions.Normal(mean, 1), obs=y)
+
+    result = sample(model, model_args=(observed,), method="auto", warm_up=None, effective=500)
+    data = result.to_arviz()
+    assert data.posterior_predictive["y"].shape[-1] == 30
+    assert np.array_equal(data.observed_data["y"], observed.astype(np.float32))
+    likelihood = np.asarray(data.log_likelihood["y"])
+    mean = np.asarray(data.posterior["mean"])[..., None]
+    expected = -0.5 * (observed - mean) ** 2 - 0.5 * np.log(2 * np.pi)
+    assert np.allclose(likelihood, expected, atol=1e-4)
+    # One parameter is fitted.
+    assert 0.3 < float(arviz.loo(data).p_loo) < 3
+    assert "log_likelihood" not in pickle.loads(pickle.dumps(result)).to_arviz().groups()

@@ -11,6 +11,8 @@ of a model that ships. `methods()` and `models()` list what has a name. `Result.
 method for a loop of your own, and `velocity`, `kernel_sums`, `ksd` and `Dynamics` are its pieces.
 """
 
+import importlib
+
 from steinflow._catalogue import MethodInfo, ModelInfo, methods, model, models
 from steinflow._diagnosis import (
     Diagnosis,
@@ -27,6 +29,14 @@ from steinflow._result import Result
 from steinflow._sample import sample
 from steinflow._sampler import Sampler, State, sampler
 from steinflow._steinflow import SamplingError, __version__
+
+
+def __getattr__(name: str) -> object:
+    """The parts that need another package are imported when they are asked for."""
+    if name in ("jax", "sklearn", "torch"):
+        return importlib.import_module(f"steinflow.{name}")
+    raise AttributeError(f"module 'steinflow' has no attribute {name!r}")
+
 
 __all__ = [
     "Coefficient",

@@ -15,26 +15,39 @@ if TYPE_CHECKING:
     from steinflow._result import Result
 
 
-def named(result: Result, rows: np.ndarray, constrained: bool = True) -> dict[str, np.ndarray]:
-    """Arrays by name, with one leading axis, from rows of unconstrained numbers."""
-    target = result._run.target
-    if constrained and target.constrain is not None:
-        return target.constrain(rows)
-    return target.layout.named(rows)
-
-
-def columns(result: Result, constrained: bool = True) -> dict[str, np.ndarray]:
-    """A column for every number of a particle."""
-    target = result._run.target
-    built_in = target.built_in
-    if built_in is not None and (target.constrain is None or not constrained):
-        return dict(zip(built_in.parameter_names, result.theta.T, strict=True))
+def columns(result: Result, constrained: bool = True, draws: bool = False) -> dict[str, np.ndarray]:
+    """A column for every number of a particle, or of a draw where any were collected."""
+    target, drawn = result._run.target, result._draw_rows()
+    if draws and drawn is not None:
+        what, rows = "draws", drawn.reshape(-1, target.dim)
+    else:
+        what, rows = "particles", result.theta
+    is_shown = constrained and result._is_constrained
+    if target.coordinate_names is not None and not is_shown:
+        return dict(zip(target.coordinate_names, rows.T, strict=True))
     own: dict[str, np.ndarray] = {}
-    for name, value in named(result, result.theta, constrained).items():
+    shown = result._constrained(what, rows) if is_shown else target.layout.named(rows)
+    for name, value in shown.items():
         for index in np.ndindex(*value.shape[1:]):
             suffix = "[" + ",".join(map(str, index)) + "]" if index else ""
             own[name + suffix] = value[(slice(None), *index)]
     return own
+
+
+def to_dataframe(result: Result) -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise missing("pandas", "to_dataframe") from error
+    drawn = result._draw_rows()
+    if drawn is None:
+        return pandas.DataFrame({**columns(result), "log_density": result.log_density})
+    chains, draws = drawn.shape[:2]
+    places = {
+        "chain": np.repeat(np.arange(chains), draws),
+        "draw": np.tile(np.arange(draws), chains),
+    }
+    return pandas.DataFrame({**places, **columns(result, draws=True)})
 
 
 def to_parquet(result: Result, path: str | PathLike[str]) -> None:
@@ -68,26 +81,38 @@ def groups(result: Result) -> dict[str, Any]:
         "sampling_time": result.diagnostics["seconds"],
         "method": result.method,
     }
-    count = len(result.state)
+    count, target = len(result.state), result._run.target
     stats: dict[str, tuple[list[str], np.ndarray]]
     if result.draw_steps is not None and len(result.draw_steps):
         leading = (count, len(result.draw_steps))
-        rows = result._draw_rows().reshape(-1, result._run.target.dim)
+        what, rows = "draws", result._draw_rows().reshape(-1, target.dim)
         stats = {"step": (["chain", "draw"], np.broadcast_to(result.draw_steps, leading).copy())}
     else:
         leading = (1, count)
-        rows = result.theta
+        what, rows = "particles", result.theta
         stats = {"lp": (["chain", "draw"], result.log_density[None])}
     coordinates = {"chain": np.arange(leading[0]), "draw": np.arange(leading[1])}
 
     def dataset(variables: Any) -> Any:
         return xarray.Dataset(variables, coordinates, attributes)
 
-    posterior = dataset(_variables(named(result, rows), leading))
-    own = {"posterior": posterior, "sample_stats": dataset(stats)}
-    if result._run.target.constrain is not None:
-        unconstrained = _variables(named(result, rows, constrained=False), leading)
-        own["unconstrained_posterior"] = dataset(unconstrained)
+    named = target.layout.named(rows)
+    shown = result._constrained(what, rows) if result._is_constrained else named
+    own = {"posterior": dataset(_variables(shown, leading)), "sample_stats": dataset(stats)}
+    if result._is_constrained:
+        own["unconstrained_posterior"] = dataset(_variables(named, leading))
+    for name, of in (
+        ("log_likelihood", target.log_likelihood),
+        ("posterior_predictive", target.predict),
+    ):
+        if of is not None:
+            own[name] = dataset(_variables(of(rows), leading))
+    if target.observed is not None:
+        data = {
+            name: ([f"{name}_dim_{k}" for k in range(np.ndim(value))], np.asarray(value))
+            for name, value in target.observed.items()
+        }
+        own["observed_data"] = xarray.Dataset(data, attrs=attributes)
     return own
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,16 @@ def _figure(**how: Any) -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise missing("matplotlib", "a plot") from error
-    return Figure(layout="constrained", **how)
+
+    class Shown(Figure):
+        """A figure that notebooks show by themselves."""
+
+        def _repr_png_(self) -> bytes:
+            buffer = io.BytesIO()
+            self.savefig(buffer, format="png", dpi=80)
+            return buffer.getvalue()
+
+    return Shown(layout="constrained", **how)
 
 
 def particles(result: Result, names: Iterable[str] | None = None) -> Any:

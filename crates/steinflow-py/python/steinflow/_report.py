@@ -1,18 +1,24 @@
-"""How a notebook shows a result: a table of the parameters and a picture of the particles."""
+"""A result as HTML: the card that a notebook shows, and the page that the command writes too."""
 
 from __future__ import annotations
 
 import base64
 import html
-import io
-from typing import TYPE_CHECKING
+import json
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from steinflow import _steinflow
 
 if TYPE_CHECKING:
     from steinflow._result import Result
 
 MOST_ROWS = 20
+MOST_POINTS, MOST_STEPS, MOST_COLUMNS = 2000, 1000, 120
+"""What a page shows of a run; the rest is thinned evenly."""
 
 
 def html_of(result: Result) -> str:
@@ -40,7 +46,94 @@ def _picture(result: Result) -> str:
         figure = result.plot_particles()
     except ImportError as error:
         return f"<p>{html.escape(str(error))}</p>"
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=80)
-    data = base64.b64encode(buffer.getvalue()).decode()
+    data = base64.b64encode(figure._repr_png_()).decode()
     return f'<img alt="particles" src="data:image/png;base64,{data}"/>'
+
+
+def page(result: Result, name: str | None) -> str:
+    """The page as text."""
+    frame = result.columns(draws=True)
+    kind = "particles" if result._draws is None else "samples"
+    count, chosen = len(next(iter(frame.values()))), list(frame)[:MOST_COLUMNS]
+    points, steps = _evenly(count, MOST_POINTS), _evenly(len(result.trace["step"]), MOST_STEPS)
+    notes = []
+    if len(points) < count:
+        notes.append(f"{len(points)} of {count} {kind} are shown, evenly spaced")
+    if len(chosen) < len(frame):
+        notes.append(f"the first {len(chosen)} of {len(frame)} coordinates are shown")
+    trace = {key: np.asarray(column)[steps] for key, column in result.trace.items()}
+    axes = ("step", "gradients", "seconds")
+    course = [
+        (key, column.tolist())
+        for key, column in trace.items()
+        if key not in (*axes, "ksd") and np.isfinite(column).any()
+    ]
+    ksd = [
+        (int(step), int(gradients), float(value))
+        for step, gradients, value in zip(
+            trace["step"], trace["gradients"], trace["ksd"], strict=True
+        )
+        if np.isfinite(value)
+    ]
+    diagnosis = result.diagnosis
+    return _steinflow.report_page(
+        {
+            "name": name or f"{result.method} on {result._run.target.name}",
+            "config": result.config,
+            "summary": _json(_summary(result, frame, kind)),
+            "diagnosis": None if diagnosis is None else _json(asdict(diagnosis)),
+            "notes": notes,
+            "kind": kind,
+            "count": count,
+            "dim": len(frame),
+            "names": chosen,
+            "columns": [np.asarray(frame[key], float)[points].tolist() for key in chosen],
+            "rows": len(result.trace["step"]),
+            **{key: trace[key].tolist() for key in axes},
+            "course": course,
+            "ksd": ksd,
+        }
+    )
+
+
+def _summary(result: Result, frame: dict[str, np.ndarray], kind: str) -> dict[str, Any]:
+    """What the command writes to `summary.json`."""
+    numbers = result.diagnostics
+    moments = [
+        {"name": name, "mean": float(np.mean(x)), "sd": float(np.std(x))}
+        for name, x in frame.items()
+    ]
+    found = {
+        "steinflow_version": _steinflow.__version__,
+        "model": result._run.target.name,
+        "method": result.method,
+        "particles": numbers["particles"],
+        "samples": len(next(iter(frame.values()))) if kind == "samples" else None,
+        "steps": result.steps,
+        "ended": result.ended,
+        "gradients": numbers["gradients"],
+        "seconds": numbers["seconds"],
+        "mean_log_density": numbers["mean_log_density"],
+        "moments": moments,
+        "ensemble": result.report,
+        "warm_up": result._outcome.get("warm_up"),
+        "frozen_particles": numbers["frozen"],
+        "step_size_halvings": numbers["shrinks"],
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _evenly(count: int, most: int) -> np.ndarray:
+    return np.linspace(0, count - 1, min(count, most)).astype(int)
+
+
+def _json(value: Any) -> str:
+    def plain(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: plain(child) for key, child in part.items()}
+        if isinstance(part, (list, tuple)):
+            return [plain(child) for child in part]
+        # JSON has no other numbers.
+        return None if isinstance(part, float) and not math.isfinite(part) else part
+
+    return json.dumps(plain(value))

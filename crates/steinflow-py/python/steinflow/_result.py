@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -49,6 +51,8 @@ class Result:
         """What `auto` says of its draws: `done`, `reasons` if not, `effective` draws, `rhat`, `drift`,
         `acceptance`, `modes`, `bends`, gradients of the `warm_up` and `evaluations` in all."""
         self._outcome = outcome
+        self._shown: dict[str, Any] = {}
+        """Constrained parameters, where they were computed."""
         self.diagnosis: Diagnosis | None = None
         """The verdict that the run ended with; None with `diagnose=False`, or after Ctrl-C."""
 
@@ -73,7 +77,7 @@ class Result:
 
         Constrained parameters are constrained, with the model's deterministic values beside them.
         """
-        return self._constrained(self.theta)
+        return self._constrained("particles", self.theta)
 
     @property
     def unconstrained_draws(self) -> Any:
@@ -85,9 +89,9 @@ class Result:
     def draws(self) -> Any:
         """What was collected from step `collect_from` on: leading axes (particle, draw)."""
         rows = self._draw_rows()
-        if rows is None or self._run.target.constrain is None:
+        if rows is None or not self._is_constrained:
             return self.unconstrained_draws
-        flat = self._constrained(rows.reshape(-1, rows.shape[-1]))
+        flat = self._constrained("draws", rows.reshape(-1, rows.shape[-1]))
         return {
             name: value.reshape(*rows.shape[:2], *value.shape[1:]) for name, value in flat.items()
         }
@@ -99,7 +103,7 @@ class Result:
         None where none were asked for (`points=True`), or where they were refused: `no_points` says why.
         """
         rows = self._outcome.get("points")
-        return None if rows is None else self._constrained(rows)
+        return None if rows is None else self._constrained("points", rows)
 
     @property
     def no_points(self) -> str | None:
@@ -109,9 +113,17 @@ class Result:
     def _draw_rows(self) -> np.ndarray | None:
         return None if self._draws is None else self._draws.swapaxes(0, 1)
 
-    def _constrained(self, rows: np.ndarray) -> Any:
+    @property
+    def _is_constrained(self) -> bool:
+        return bool(self._shown) or self._run.target.constrain is not None
+
+    def _constrained(self, what: str, rows: np.ndarray) -> Any:
         target = self._run.target
-        return target.layout.split(rows) if target.constrain is None else target.constrain(rows)
+        if not self._is_constrained:
+            return target.layout.split(rows)
+        if what not in self._shown:
+            self._shown[what] = target.constrain(rows)
+        return self._shown[what]
 
     @property
     def diagnostics(self) -> dict[str, Any]:
@@ -176,12 +188,67 @@ class Result:
             progress=progress,
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the function: what was drawn, and what was said about it."""
+        run = self._run
+        if run.target.constrain is not None:
+            # What only the function's own model can compute.
+            _ = self.particles, self.draws, self.points
+        kept = dict(self.__dict__)
+        kept["_checkpoint"] = None
+        kept["_outcome"] = {k: v for k, v in self._outcome.items() if k != "checkpoint"}
+        kept["_run"] = run.without_function()
+        return kept
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Result:
+        """Arrays of its own, and the same function."""
+        twin = Result.__new__(Result)
+        shared = {"_run": self._run, "_checkpoint": self._checkpoint}
+        own = {k: v for k, v in self.__dict__.items() if k not in (*shared, "_outcome")}
+        outcome = {k: v for k, v in self._outcome.items() if k != "checkpoint"}
+        twin.__dict__ = copy.deepcopy({**own, "_outcome": outcome}, memo) | shared
+        return twin
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the result to a file, without the function: `Result.load` reads it.
+
+        >>> import steinflow, tempfile
+        >>> result = steinflow.sample("gaussian", method="svgd", steps=20, progress=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.save(f"{folder}/result.pickle")
+        ...     again = steinflow.Result.load(f"{folder}/result.pickle")
+        >>> bool((again.particles == result.particles).all()), again.diagnosis == result.diagnosis
+        (True, True)
+        """
+        with open(path, "wb") as file:
+            pickle.dump(self, file)
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> Result:
+        """Reads what `save` has written. As any pickle, it runs what is in it: read only your own."""
+        with open(path, "rb") as file:
+            found = pickle.load(file)
+        if not isinstance(found, Result):
+            raise ValueError(f"{path} holds a {type(found).__name__}, which no result has saved")
+        return found
+
+    def to_dataframe(self) -> Any:
+        """A pandas data frame of the draws with `chain` and `draw`, or of the particles without.
+
+        >>> import steinflow
+        >>> frame = steinflow.sample("gaussian", progress=False).to_dataframe()
+        >>> list(frame.columns)
+        ['chain', 'draw', 'x', 'y']
+        """
+        return _export.to_dataframe(self)
+
     def to_arviz(self) -> Any:
         """An ArviZ object: `InferenceData` for ArviZ 0.x, a `DataTree` for 1.x.
 
         Collected draws have a chain for every particle. Without them, the particles are the draws of
         one chain. Groups: `posterior`, `unconstrained_posterior` where parameters are constrained,
-        `sample_stats`.
+        `sample_stats`; and, where the model has them, `log_likelihood`, `posterior_predictive` and
+        `observed_data`, for `arviz.loo` and its like.
         """
         return _export.to_arviz(self)
 
@@ -205,9 +272,17 @@ class Result:
         """Mean log density, velocity norm and bandwidth over the steps; a matplotlib figure."""
         return _plots.trace(self)
 
-    def columns(self, constrained: bool = True) -> dict[str, np.ndarray]:
-        """A column of numbers for every coordinate of the particles, by name."""
-        return _export.columns(self, constrained)
+    def columns(self, constrained: bool = True, *, draws: bool = False) -> dict[str, np.ndarray]:
+        """A column of numbers for every coordinate of the particles, by name.
+
+        With `draws`, of all draws instead, chain after chain, where any were collected.
+        """
+        return _export.columns(self, constrained, draws)
+
+    def write_report(self, path: str | PathLike[str], name: str | None = None) -> None:
+        """Writes the page that `steinflow report` writes of a run: one HTML file that needs no other."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(_report.page(self, name))
 
     def __repr__(self) -> str:
         verdict = "" if self.diagnosis is None else f"; {self.diagnosis.title}"

@@ -17,6 +17,7 @@ __all__ = [
     "Stepper",
     "__version__",
     "bandwidth",
+    "command",
     "diagnose",
     "diagnose_draws",
     "distances",
@@ -25,6 +26,7 @@ __all__ = [
     "methods",
     "model_options",
     "models",
+    "report_page",
     "run",
     "settings",
     "squared_ksd",
@@ -175,6 +177,8 @@ def ksd_test(
 def distances(
     x: NDArray[np.float64], y: NDArray[np.float64], directions: int, seed: int
 ) -> tuple[float, float, float]: ...
+def command(arguments: Sequence[str]) -> int: ...
+def report_page(shown: Mapping[str, Any]) -> str: ...
 def bandwidth(particles: NDArray[Any], rule: str) -> float: ...
 def write_parquet(
     path: str | PathLike[str], names: Sequence[str], columns: Mapping[str, NDArray[Any]]

@@ -36,15 +36,36 @@ class Target:
     """From rows of unconstrained numbers to named constrained ones."""
     built_in: Any = None
     """The compiled model, where there is one."""
+    coordinate_names: tuple[str, ...] | None = None
+    """A name for every number of a row, where a model has them."""
+    log_likelihood: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+    """From rows of unconstrained numbers to the log likelihood of every row of the data, by variable."""
+    predict: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+    """Draws of the data from rows of unconstrained numbers, by variable."""
+    observed: dict[str, np.ndarray] | None = None
+    """The data that they are compared with."""
 
     @property
     def dim(self) -> int:
         return self.layout.dim
 
+    def without_function(self) -> Target:
+        """What is left of it in a file: the shape of the parameters."""
+        return Target(
+            self.name, _gone, self.layout, self.dtype, coordinate_names=self.coordinate_names
+        )
+
     def evaluate(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Log densities and gradients on all of the data."""
         value, gradient = self.function(np.ascontiguousarray(theta, self.dtype), None, 1.0)
         return np.asarray(value), np.asarray(gradient)
+
+
+def _gone(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
+    raise ValueError(
+        "this result was saved without its function, so that it can be looked at, but not gone on with: "
+        "for that, give `sample` a `checkpoint`"
+    )
 
 
 def missing(package: str, what: str, install: str | None = None) -> ImportError:

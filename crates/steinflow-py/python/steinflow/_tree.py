@@ -149,7 +149,15 @@ def _is_length(value: Any) -> bool:
 
 
 def numbers(array: Any) -> np.ndarray:
-    """The array as NumPy sees it: in its own memory if it is on the CPU."""
+    """The array as NumPy sees it: in its own memory. One that is on a GPU is refused."""
+    device = getattr(array, "device", None)
+    place = getattr(device, "type", None) or getattr(device, "platform", None)
+    if isinstance(place, str) and place != "cpu":
+        raise TypeError(
+            f"an array is on {device}, and steinflow moves particles on the CPU here: pass x.cpu() "
+            'in PyTorch, or in JAX jax.device_put(x, jax.devices("cpu")[0]); models that ship run on a '
+            'GPU with device="cuda"'
+        )
     # A tensor that is part of a graph gives its numbers only without it.
     return np.asarray(array.detach() if hasattr(array, "detach") else array)
 

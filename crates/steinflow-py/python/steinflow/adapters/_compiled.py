@@ -25,7 +25,10 @@ def compiled(jax: Any, fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*arguments: Any) -> Any:
         leaves, structure = jax.tree_util.tree_flatten(arguments)
-        shapes = structure, *((np.shape(leaf), jax.numpy.result_type(leaf)) for leaf in leaves)
+        shapes = (
+            structure,
+            *((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves),
+        )
         if shapes not in ready:
             traced = jax.make_jaxpr(fn)(*arguments)
             ready[shapes] = _program(jax, traced), list(traced.consts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,14 @@ def flatten(tree: Any) -> tuple[list[tuple[str, Any]], Any]:
 def precision(jax: Any, dtype: np.dtype | None) -> np.dtype:
     """The precision JAX computes in, which is the one that the particles get."""
     own = np.dtype("float64" if jax.config.jax_enable_x64 else "float32")
+    place = jax.default_backend()
+    if place != "cpu":
+        warnings.warn(
+            f"JAX computes on the {place}, and particles are moved on the CPU: they travel there and "
+            'back at every step. Where that is slow, set JAX_PLATFORMS="cpu"',
+            RuntimeWarning,
+            stacklevel=2,
+        )
     if dtype is not None and dtype.itemsize > own.itemsize:
         raise TypeError(
             "the particles are float64 but JAX computes in float32: call "

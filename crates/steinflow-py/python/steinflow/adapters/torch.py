@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steinflow._target import Target, missing
-from steinflow._tree import Layout, flatten, rebuild, rows_of_data
+from steinflow._tree import Layout, flatten, numbers, rebuild, rows_of_data
 
 
 def import_torch() -> Any:
@@ -38,9 +38,17 @@ def of_all(of_one: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
     def batched(theta: np.ndarray, *more: Any) -> tuple[Any, Any]:
         axes = (0, *(None for _ in more))
         gradients = torch.func.vmap(torch.func.grad_and_value(of_one), in_dims=axes)
-        # The tensor shares the array's memory.
-        gradient, value = gradients(torch.from_numpy(theta), *more)
-        return value.detach().numpy(), gradient.detach().numpy()
+        try:
+            # The tensor shares the array's memory.
+            gradient, value = gradients(torch.from_numpy(theta), *more)
+        except RuntimeError as error:
+            if "same device" in str(error):
+                error.add_note(
+                    "steinflow: your function got parameters on the CPU: move its data and modules "
+                    "there too, by x.cpu()"
+                )
+            raise
+        return numbers(value), numbers(gradient)
 
     return batched
 

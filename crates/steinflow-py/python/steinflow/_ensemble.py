@@ -1,0 +1,127 @@
+"""The posterior over the weights of a network: what the ensembles of JAX and PyTorch share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steinflow import _sampler, _tree
+from steinflow._sampler import State
+
+SETTINGS = {
+    "method": "sghmc-stein",
+    "step_size": 0.3,
+    "friction": 1.0,
+    "precondition": "rms",
+    "kernel_on": "theta",
+}
+"""In coordinates that are scaled by the gradients, these suit small and middling networks."""
+
+
+class Prediction(NamedTuple):
+    """What the draws of the weights say of some inputs, together."""
+
+    mean: np.ndarray
+    """The mean over draws: of outputs, or of the probabilities of classes."""
+    sd: np.ndarray
+    """How far the draws disagree; the noise of the data is not in it."""
+
+
+class Ensemble:
+    """Particles that are whole sets of weights of the user's own network.
+
+    Made by `steinflow.jax.Ensemble` or `steinflow.torch.Ensemble`. Weights have independent priors
+    N(0, prior_sd²); the likelihood is that of the batches, scaled to all rows of the data.
+    """
+
+    def __init__(
+        self,
+        weights: Any,
+        log_density: Callable[..., Any],
+        likelihood: Any,
+        seed: int | None,
+        settings: dict[str, Any],
+    ) -> None:
+        self.likelihood = likelihood
+        given = {**SETTINGS, **settings}
+        if "method" in settings:
+            # Another method has other parameters.
+            given = {k: v for k, v in given.items() if k in settings or k not in ("friction",)}
+        method = given.pop("method")
+        self._sampler = _sampler.sampler(method, log_density, backend=self._backend, **given)
+        self.state: State = self._sampler.init(weights, seed=seed)
+        """Where the particles are: a value, which pickles. Setting it goes back, or elsewhere."""
+        self._kept: list[Any] = []
+
+    _backend: str
+
+    def step(self, x: Any, y: Any, rows: int) -> None:
+        """One step on a batch of inputs and targets, of data with so many rows."""
+        self.state = self._sampler.step(self.state, *self._arrays(x, y), rows / len(y))
+
+    def fit(
+        self,
+        batches: Iterable[tuple[Any, Any]],
+        epochs: int = 1,
+        *,
+        rows: int | None = None,
+        keep_from: int | None = None,
+    ) -> Ensemble:
+        """Goes through the batches, pairs of inputs and targets, so many times.
+
+        `rows` is how many rows of data there are, known already of a PyTorch `DataLoader`. From epoch
+        `keep_from` on, the particles at the end of an epoch are kept as further draws, for `predict`.
+        """
+        if rows is None:
+            dataset = getattr(batches, "dataset", None)
+            if dataset is None:
+                raise ValueError(
+                    "rows is not known: say how many rows of data the batches come from"
+                )
+            rows = len(dataset)
+        for epoch in range(epochs):
+            for x, y in batches:
+                self.step(x, y, rows)
+            if keep_from is not None and epoch >= keep_from:
+                self.keep()
+        return self
+
+    def keep(self) -> None:
+        """Keeps the particles as draws, for `predict`."""
+        self._kept.append(self.state.particles)
+
+    @property
+    def draws(self) -> list[Any]:
+        """Stacks of weights, each with a leading axis of particles: those that are kept, or the last."""
+        return self._kept or [self.state.particles]
+
+    def outputs(self, x: Any) -> np.ndarray:
+        """What the network says for each draw of the weights: `(draws, rows, …)`."""
+        return np.concatenate([_tree.numbers(self._forward(w, x)) for w in self.draws])
+
+    def predict(self, x: Any) -> Prediction:
+        """Mean and disagreement of the draws: of probabilities for `categorical`, else of outputs."""
+        found = self.outputs(x).astype(np.float64)
+        if self.likelihood == "categorical":
+            found = np.exp(found - found.max(axis=-1, keepdims=True))
+            found /= found.sum(axis=-1, keepdims=True)
+        return Prediction(found.mean(axis=0), found.std(axis=0))
+
+    def _arrays(self, x: Any, y: Any) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    def _forward(self, weights: Any, x: Any) -> Any:
+        raise NotImplementedError
+
+
+def known_likelihood(likelihood: Any, known: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
+    if callable(likelihood):
+        return likelihood
+    if likelihood not in known:
+        raise ValueError(
+            f"likelihood is {likelihood!r}: give {' or '.join(map(repr, known))}, or a function of "
+            "outputs and targets that returns the log likelihood of every row"
+        )
+    return known[likelihood]
