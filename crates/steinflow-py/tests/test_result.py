@@ -350,7 +350,7 @@ def test_arviz_has_what_its_statistics_need():
     result = sample(model, model_args=(observed,), method="auto", warm_up=None, effective=500)
     data = result.to_arviz()
     assert data.posterior_predictive["y"].shape[-1] == 30
-    assert np.array_equal(data.observed_data["y"], observed.astype(np.float32))
+    assert np.allclose(data.observed_data["y"], observed)
     likelihood = np.asarray(data.log_likelihood["y"])
     mean = np.asarray(data.posterior["mean"])[..., None]
     expected = -0.5 * (observed - mean) ** 2 - 0.5 * np.log(2 * np.pi)

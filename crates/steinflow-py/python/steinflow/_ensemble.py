@@ -10,14 +10,13 @@ import numpy as np
 from steinflow import _sampler, _tree
 from steinflow._sampler import State
 
-SETTINGS = {
-    "method": "sghmc-stein",
-    "step_size": 0.3,
-    "friction": 1.0,
-    "precondition": "rms",
-    "kernel_on": "theta",
-}
-"""In coordinates that are scaled by the gradients, these suit small and middling networks."""
+METHOD = "sghmc-stein"
+
+
+def settings_of(method: str) -> dict[str, Any]:
+    """In coordinates that are scaled by the gradients, these suit small and middling networks."""
+    own = {"friction": 1.0, "kernel_on": "theta"} if method == METHOD else {}
+    return {"step_size": 0.3, "precondition": "rms", **own}
 
 
 class Prediction(NamedTuple):
@@ -45,11 +44,8 @@ class Ensemble:
         settings: dict[str, Any],
     ) -> None:
         self.likelihood = likelihood
-        given = {**SETTINGS, **settings}
-        if "method" in settings:
-            # Another method has other parameters.
-            given = {k: v for k, v in given.items() if k in settings or k not in ("friction",)}
-        method = given.pop("method")
+        method = settings.pop("method", METHOD)
+        given = {**settings_of(method), **settings}
         self._sampler = _sampler.sampler(method, log_density, backend=self._backend, **given)
         self.state: State = self._sampler.init(weights, seed=seed)
         """Where the particles are: a value, which pickles. Setting it goes back, or elsewhere."""

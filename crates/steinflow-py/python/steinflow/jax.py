@@ -12,16 +12,11 @@ from steinflow.adapters.jax import import_jax
 class Ensemble(_ensemble.Ensemble):
     """Particles that are pytrees of weights.
 
-    >>> import jax, jax.numpy as jnp, numpy as np, steinflow
-    >>> def line(w, x):
-    ...     return w["slope"] * x + w["bias"]
-    >>> def start(key):
-    ...     return dict(zip(("slope", "bias"), jax.random.normal(key, (2,))))
-    >>> x = np.linspace(-1, 1, 64, dtype=np.float32)
-    >>> ensemble = steinflow.jax.Ensemble(line, start, "normal", noise_sd=0.5, seed=0)
-    >>> ensemble = ensemble.fit([(x, 2 * x)], epochs=300, rows=64)
-    >>> bool(abs(ensemble.predict(x).mean - 2 * x).max() < 0.3)
-    True
+    ::
+
+        ensemble = steinflow.jax.Ensemble(network, start, "categorical", particles=20)
+        ensemble.fit(batches, epochs=100, rows=len(x))
+        ensemble.predict(x_test).mean  # probabilities of the classes
 
     Parameters
     ----------
