@@ -39,9 +39,7 @@ def backend_of(fn: Callable[..., Any], init: Any, layout: Layout | None = None) 
     kind = kind_of(init)
     if kind in ("jax", "torch"):
         return kind
-    if layout is not None:
-        return _tried(fn, layout)
-    return kind
+    return (None if layout is None else _tried(fn, layout)) or kind
 
 
 def cannot_tell() -> ValueError:
