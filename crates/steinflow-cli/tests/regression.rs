@@ -85,6 +85,25 @@ fn what_is_made_of_a_table_is_said() {
 }
 
 #[test]
+fn eight_schools_and_a_ninth() {
+    let desk = Desk::new();
+    let said = desk.succeed(
+        "sample linear-regression --data eight-schools --groups school --noise-column error -q --out run",
+    );
+    assert!(said.contains("sd[school]") && said.contains("school[8]"), "{said}");
+    desk.write("new.csv", "school,error\n1,15\n9,15\n9,0.1\n");
+    let predictions = desk.succeed("predict run --data new.csv -q");
+    let rows: Vec<Vec<f64>> = predictions
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect())
+        .collect();
+    // Mean and sd: the first school is above any other, and errors are part of what is predicted.
+    assert!(rows[0][1] > rows[1][1] + 1.0, "{predictions}");
+    assert!(rows[1][2] > 15.0 && rows[2][2] < 15.0 && rows[2][2] > 3.0, "{predictions}");
+}
+
+#[test]
 fn classes_are_predicted_with_their_probabilities() {
     let desk = Desk::new();
     desk.write("homes.csv", homes(0..200));

@@ -147,6 +147,14 @@ steinflow::settings! {
             prior: String as "NAME",
             /// Known noise of linear regression, in units of the target [default: learned].
             noise_sd: f64 as "SD",
+            /// Column with the known noise of every row of linear regression, in units of the target, as
+            /// the standard error of what a study found.
+            noise_column: String as "COLUMN",
+            /// Columns that say which group a row belongs to, separated by commas: every group has an
+            /// intercept of its own, from a normal distribution whose standard deviation is learned.
+            groups: Vec<String> as "COLUMNS",
+            /// Features whose slopes differ from group to group too, separated by commas.
+            slopes: Vec<String> as "COLUMNS",
             /// Column that is added to the linear predictor of counts: the logarithm of an exposure.
             offset: String as "COLUMN",
             /// Units of a network's hidden layers, separated by commas [default: 50].

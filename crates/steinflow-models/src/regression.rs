@@ -5,11 +5,16 @@
 //! standard deviation 1, and so are targets with a unit. In these units s = 2.5, the default of the
 //! prior's standard deviation, is weakly informative (as in rstanarm). It is an inner matter: parameters
 //! are [shown](crate::Describe::units) in the units of the table.
+//!
+//! Rows may belong to groups, as pupils to schools: every group then has an intercept of its own, and
+//! slopes if asked for, about those of all. They are shown where the features of the slopes have their
+//! means.
 
 pub(crate) mod bernoulli;
 mod design;
 mod family;
 mod fitted;
+mod groups;
 pub(crate) mod multinomial;
 pub(crate) mod negative_binomial;
 pub(crate) mod normal;

@@ -15,6 +15,8 @@ pub struct Choices {
     pub features: Option<Vec<String>>,
     /// Columns whose values are names, even if they are numbers.
     pub categorical: Vec<String>,
+    /// Columns that say which group a row belongs to.
+    pub groups: Vec<String>,
     /// What to do about cells that are empty.
     pub missing: Missing,
 }
@@ -46,12 +48,15 @@ impl Choices {
         };
         // A column that a model asks for is no feature, and is needed all the same.
         let features = spec.features.as_ref();
-        let features = features.map(|own| own.iter().chain(&spec.offset).cloned().collect());
+        let groups = spec.groups.clone().unwrap_or_default();
+        let further = || spec.offset.iter().chain(&spec.noise_column).chain(&groups);
+        let features = features.map(|own| own.iter().chain(further()).cloned().collect());
         Ok(Self {
             target: spec.target.clone(),
             drop: spec.drop.clone().unwrap_or_default(),
             features,
             categorical: spec.categorical.clone().unwrap_or_default(),
+            groups,
             missing,
         })
     }

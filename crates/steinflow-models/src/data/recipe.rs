@@ -54,8 +54,12 @@ enum Kind {
     Category {
         levels: Vec<String>,
     },
-    /// The number of the level, for what a model predicts or groups by.
+    /// The number of the level, for what a model predicts.
     Level {
+        levels: Vec<String>,
+    },
+    /// The number of the level, and for one that is new the next.
+    Group {
         levels: Vec<String>,
     },
 }
@@ -77,12 +81,17 @@ impl Recipe {
             names.iter().map(|name| frame.position(name)).collect()
         };
         let (dropped, categorical) = (named(&choices.drop)?, named(&choices.categorical)?);
+        let groups = named(&choices.groups)?;
         let features = choices.features.as_deref().map(named).transpose()?;
         let mut notes = Vec::new();
         let mut kept = Vec::new();
         for (j, name) in frame.columns.iter().enumerate() {
             let is_asked_for = features.as_ref().is_some_and(|features| features.contains(&j));
             if j != target && (dropped.contains(&j) || (features.is_some() && !is_asked_for)) {
+                continue;
+            }
+            if groups.contains(&j) {
+                kept.push((j, Kind::Group { levels: Vec::new() }));
                 continue;
             }
             match kind_of(frame, j, categorical.contains(&j), j == target || is_asked_for)? {
@@ -108,6 +117,7 @@ impl Recipe {
                     let levels = levels_of(frame, j, &rows);
                     if j == target { Kind::Level { levels } } else { Kind::Category { levels } }
                 }
+                Kind::Group { .. } => Kind::Group { levels: levels_of(frame, j, &rows) },
                 kind => kind,
             };
             notes.extend(kind.note(&name));
@@ -136,7 +146,7 @@ impl Recipe {
     /// The levels of a column that is kept as their numbers.
     pub fn levels(&self, column: &str) -> Option<&[String]> {
         self.columns.iter().find(|own| own.name == column).and_then(|own| match &own.kind {
-            Kind::Level { levels } => Some(levels.as_slice()),
+            Kind::Level { levels } | Kind::Group { levels } => Some(levels.as_slice()),
             _ => None,
         })
     }
@@ -232,6 +242,10 @@ impl Kind {
             Self::Number => frame.dialect.number(cell),
             Self::Switch => switch(cell),
             Self::Date { form } => form.days(cell),
+            Self::Group { levels } => {
+                let level = levels.iter().position(|level| level == cell);
+                return Ok(level.unwrap_or(levels.len()) as f64);
+            }
             Self::Category { levels } | Self::Level { levels } => {
                 let level = levels.iter().position(|level| level == cell);
                 return level.map(|level| level as f64).ok_or_else(|| TableError::UnknownLevel {
@@ -268,6 +282,7 @@ impl Kind {
                 Some(format!("{name}: a category of {count} levels, each against `{first}`"))
             }
             Self::Level { levels } => Some(format!("{name}: {}", counted(levels))),
+            Self::Group { levels } => Some(format!("{name}: {} groups", levels.len())),
         }
     }
 }
@@ -414,8 +429,11 @@ fn levels_of(frame: &Frame, column: usize, rows: &[usize]) -> Vec<String> {
 }
 
 fn is_constant(frame: &Frame, column: usize, kind: &Kind, rows: &[usize]) -> bool {
-    if let Kind::Category { .. } = kind {
-        return levels_of(frame, column, rows).len() < 2;
+    match kind {
+        Kind::Category { .. } => return levels_of(frame, column, rows).len() < 2,
+        // A model that groups by it will say so.
+        Kind::Group { .. } => return false,
+        _ => {}
     }
     let mut cells =
         rows.iter().map(|&row| frame.cell(row, column)).filter(|cell| !is_missing(cell));
@@ -433,7 +451,7 @@ fn is_constant(frame: &Frame, column: usize, kind: &Kind, rows: &[usize]) -> boo
 fn fill(frame: &Frame, column: usize, kind: &Kind, rows: &[usize]) -> Option<f64> {
     let known = || rows.iter().copied().filter(|&row| !is_missing(frame.cell(row, column)));
     let numbers: Vec<f64> = known().filter_map(|row| kind.read(frame, row, column).ok()).collect();
-    if let Kind::Category { .. } | Kind::Level { .. } | Kind::Switch = kind {
+    if let Kind::Category { .. } | Kind::Level { .. } | Kind::Group { .. } | Kind::Switch = kind {
         let mut counts = BTreeMap::new();
         for number in numbers {
             *counts.entry(number as u64).or_insert(0_usize) += 1;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use steinflow::random::{Purpose, stream};
 use steinflow::{Error, Matrix};
 
+use super::groups::FittedTerm;
 use super::{
     Bernoulli, Design, Family, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson, StudentT,
 };
@@ -22,6 +23,11 @@ pub struct Fitted {
     has_intercept: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     offset: Option<String>,
+    /// The column with the noise of every row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    noise: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<FittedTerm>,
     /// The standard deviation of the targets of the fit.
     target_sd: f64,
     family: Kind,
@@ -82,6 +88,8 @@ impl Fitted {
             features: design.features().to_vec(),
             has_intercept: design.names().len() > design.features().len(),
             offset: design.offset().map(|(name, _)| name.clone()),
+            noise: design.noise().map(|(name, _)| name.clone()),
+            groups: design.terms().iter().map(Into::into).collect(),
             target_sd: design.target_sd(),
             family,
         }
@@ -172,6 +180,9 @@ impl Fitted {
         let position = |name: &String| table.position(Some(name));
         let columns = self.features.iter().map(position).collect::<Result<Vec<_>, _>>()?;
         let offset = self.offset.as_ref().map(position).transpose()?;
+        let noise = self.noise.as_ref().map(position).transpose()?;
+        let place = |term: &FittedTerm| term.place(&self.parameters, table);
+        let groups = self.groups.iter().map(place).collect::<Result<Vec<_>>>()?;
         // ψ as the family has it; it stands last.
         let extras: Vec<Vec<f64>> = (0..parameters.rows())
             .map(|draw| {
@@ -186,13 +197,18 @@ impl Fitted {
             let mut eta = vec![0.0; predictors];
             let mut found = RowPrediction::default();
             let (mut means, mut log_densities) = (Vec::new(), Vec::new());
+            let own_noise = noise.map(|noise| vec![values[noise].ln()]);
             for (draw, extras) in extras.iter().enumerate() {
+                let extras = own_noise.as_ref().unwrap_or(extras);
                 for (eta, line) in eta.iter_mut().zip(parameters.row(draw).chunks_exact(line)) {
                     let (intercept, slopes) = line.split_at(line.len() - columns.len());
                     let start = intercept.first().copied().unwrap_or(0.0)
                         + offset.map_or(0.0, |offset| values[offset]);
                     *eta =
                         slopes.iter().zip(&columns).fold(start, |sum, (b, &j)| sum + b * values[j]);
+                }
+                for term in &groups {
+                    eta[0] += term.add(parameters, draw, values, &mut random);
                 }
                 means.push(family.moments(&eta, extras));
                 found.draws.push(family.draw(&eta, extras, &mut random));

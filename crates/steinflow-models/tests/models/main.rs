@@ -6,6 +6,7 @@ mod data_sets;
 mod exact_answers;
 mod false_alarms;
 mod families;
+mod groups;
 mod reference;
 mod reference_vectors;
 mod regression_data;

@@ -71,6 +71,9 @@ class ModelOptions(TypedDict, total=False):
     prior_sd: float | None
     prior: str | None
     noise_sd: float | None
+    noise_column: str | None
+    groups: str | Sequence[str] | None
+    slopes: str | Sequence[str] | None
     offset: str | None
     hidden: Sequence[int] | None
     activation: str | None
