@@ -7,6 +7,7 @@ mod args;
 mod catalogues;
 mod changes;
 mod checkpoints;
+mod compare;
 mod data;
 mod devices;
 mod diagnose;
@@ -66,6 +67,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Sample(arguments) => sample::command(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Predict(arguments) => predict::command(&arguments),
+        Command::Compare(arguments) => compare::command(&arguments),
         Command::Diagnose(arguments) => diagnose::command(&arguments),
         Command::Report(arguments) => report::command(&arguments),
         Command::Verify(arguments) => verify::command(&arguments),

@@ -85,6 +85,35 @@ fn what_is_made_of_a_table_is_said() {
 }
 
 #[test]
+fn fits_are_compared_by_rows_left_out() {
+    let desk = Desk::new();
+    desk.write("homes.csv", homes(0..120));
+    let sample = "sample linear-regression --data homes.csv -q --drop sold";
+    desk.succeed(&format!("{sample} --out all"));
+    desk.succeed(&format!("{sample},district --out fewer"));
+    desk.succeed("sample bnn --data homes.csv --drop sold --test-fraction 0 --hidden 5 --steps 200 -q --out net");
+    let found = json(&desk.succeed("compare fewer all net --json"));
+    // The district is worth 30 with a noise of 5.
+    assert_eq!((&found[0]["run"], &found[0]["behind"]), (&"all".into(), &0.0.into()), "{found}");
+    let fewer = found.as_array().unwrap().iter().find(|one| one["run"] == "fewer").unwrap();
+    assert!(fewer["behind"].as_f64().unwrap() > 100.0, "{found}");
+    // Intercept, two slopes and the noise, of 117 rows.
+    let parameters = found[0]["effective_parameters"].as_f64().unwrap();
+    assert!((parameters - 4.0).abs() < 2.5, "{found}");
+    assert_eq!(
+        (&found[0]["rows"], &found[0]["doubtful_rows"]),
+        (&117.into(), &0.into()),
+        "{found}"
+    );
+    desk.succeed(
+        "sample linear-regression --data homes.csv -q --missing mean --drop sold --out other",
+    );
+    desk.fail("compare all other", 2, &["different rows, 117 and 120"]);
+    let said = desk.succeed("compare fewer all");
+    assert!(said.contains("log p(price) of 117 rows") && said.contains("behind"), "{said}");
+}
+
+#[test]
 fn eight_schools_and_a_ninth() {
     let desk = Desk::new();
     let said = desk.succeed(

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use steinflow::Real;
 
 use crate::data::{Choices, Table, read_table};
+use crate::density;
 use crate::network::fit;
 use crate::posteriors;
 use crate::regression::{
@@ -89,6 +90,7 @@ static MODELS: &[ModelInfo] = &[
     poisson::ENTRY,
     negative_binomial::ENTRY,
     fit::ENTRY,
+    density::ENTRY,
 ];
 
 /// The models that ship. [`build`] also knows the [posteriors](crate::posteriors) by their names.
@@ -123,6 +125,12 @@ steinflow::settings! {
             dim: usize as "D",
             /// Largest over smallest variance of the model gaussian with a chosen dim.
             condition: f64 as "KAPPA",
+            /// Your own log density up to a constant, a formula with names as coordinates: `-(x^2)/2 - abs(y)`, with
+            /// + - * / ^, brackets, and exp, log, sqrt, abs, sin, cos, tanh, erf, lgamma, logistic, logaddexp(a,
+            /// b) and the like.
+            density: String as "FORMULA",
+            /// What coordinates of the formula lie between, separated by commas: `x>0, 0<p<1`.
+            support: Vec<String> as "LIMITS",
             /// Data of a regression or network: a CSV file with a header row (may be gzipped), a Parquet
             /// file, or a name of `steinflow data list` [default for bnn: penguins].
             data: PathBuf as "FILE",

@@ -4,8 +4,10 @@
 //! Independent of any model: all it takes are the particles' means and standard deviations.
 
 mod crps;
+mod leave_one_out;
 mod mixture;
 
+pub use leave_one_out::{LARGEST_SHAPE, LeaveOneOut};
 pub use mixture::Mixture;
 
 use rayon::prelude::*;
@@ -122,6 +124,19 @@ impl Predictive {
     /// The mean of log p(y | x) over rows.
     pub fn mean_log_likelihood(&self, targets: &[f64]) -> Result<f64> {
         Ok(mean(&self.log_likelihoods(targets)?))
+    }
+
+    /// How well each row would be predicted by particles that have not seen it, for rows that they have seen.
+    pub fn leave_one_out(&self, targets: &[f64]) -> Result<LeaveOneOut> {
+        require_length("targets", targets.len(), self.rows())?;
+        Ok(LeaveOneOut::new(self.rows(), |row| {
+            let Mixture { means, sds } = self.row(row);
+            let density = |(mean, sd): (&f64, &f64)| {
+                let z = (targets[row] - mean) / sd;
+                -0.5 * z * z - (sd * std::f64::consts::TAU.sqrt()).ln()
+            };
+            means.iter().zip(sds).map(density).collect()
+        }))
     }
 
     /// Mean squared error of the predictive mean.

@@ -28,6 +28,7 @@ pub(crate) mod student_t;
 pub use bernoulli::{Bernoulli, LogisticRegression};
 pub use design::Design;
 pub use family::Family;
+pub(crate) use family::digamma;
 pub use fitted::{Fitted, RowPrediction};
 pub use multinomial::Multinomial;
 pub use negative_binomial::NegativeBinomial;

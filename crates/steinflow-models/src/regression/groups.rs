@@ -13,7 +13,7 @@ use steinflow::{Error, Matrix, Real};
 
 use super::family::log_exponential;
 use crate::Result;
-use crate::data::{Scaling, Table, TableError};
+use crate::data::{Scaling, Table};
 
 /// What the rows of a group have in common.
 #[derive(Clone, Debug, PartialEq)]
@@ -282,14 +282,13 @@ pub(super) struct PlacedTerm {
 
 impl FittedTerm {
     pub(super) fn place(&self, names: &[String], table: &Table) -> Result<PlacedTerm> {
-        let position = |name: &str| -> Result<usize, TableError> { table.position(Some(name)) };
-        let feature = self.feature.as_ref();
-        let feature = feature.map(|(name, mean)| Ok((position(name)?, *mean)));
+        let position = |name: &str| table.position(Some(name));
+        let feature = |(name, mean): &(String, f64)| -> Result<_> { Ok((position(name)?, *mean)) };
         let first = names.iter().position(|name| *name == self.sd);
         let first = first.filter(|first| first + self.levels < names.len());
         Ok(PlacedTerm {
             column: position(&self.column)?,
-            feature: feature.transpose().map_err(|error: TableError| error)?,
+            feature: self.feature.as_ref().map(feature).transpose()?,
             levels: self.levels,
             first: first.ok_or_else(|| {
                 Error::unknown("parameter", &self.sd, names.iter().map(String::as_str))

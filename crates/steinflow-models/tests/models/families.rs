@@ -452,6 +452,45 @@ fn a_horseshoe_shrinks_what_does_not_matter() {
     assert!(idle(&shrunk) < 0.6 * idle(&plain), "{} and {}", idle(&shrunk), idle(&plain));
 }
 
+/// Without row i a conjugate regression predicts N(xᵢ·m − hᵢeᵢ/(1 − hᵢ), σ²/(1 − hᵢ)), with the residual eᵢ and
+/// the leverage hᵢ = xᵢ·Λ⁻¹xᵢ/σ² of the row.
+#[test]
+fn rows_left_out_are_those_of_the_closed_form() {
+    const ROWS: usize = 40;
+    const NOISE: f64 = 12.0;
+    let path = data("families-left-out.csv", ROWS);
+    let noise_sd = Some(NOISE);
+    let spec = ModelSpec { noise_sd, ..spec("linear-regression", &path, "normal") };
+    let model = build::<f64>(&spec).unwrap();
+    let (fitted, units) = (model.fitted().unwrap(), model.units().unwrap());
+    let draws = units.show(&model.exact_sample(4000, 1).unwrap(), 3);
+    let table = steinflow_models::data::read_new_rows(&path, None, fitted.recipe()).unwrap();
+    let found = fitted.leave_one_out(&draws, &table).unwrap();
+    let exact = model.shown_moments().unwrap();
+    let column = |name: &str| table.position(Some(name)).unwrap();
+    let places = ["size", "age", "number"].map(column);
+    let mut total = 0.0;
+    for i in 0..ROWS {
+        let row = table.values().row(i);
+        let x = [1.0, row[places[0]], row[places[1]]];
+        let mean: f64 = x.iter().zip(&exact.mean).map(|(x, m)| x * m).sum();
+        let spread: f64 = (0..3)
+            .flat_map(|j| (0..3).map(move |k| (j, k)))
+            .map(|(j, k)| x[j] * exact.covariance.row(j)[k] * x[k])
+            .sum();
+        let leverage = spread / NOISE.powi(2);
+        let residual = (row[places[2]] - mean) / (1.0 - leverage);
+        let variance = NOISE.powi(2) / (1.0 - leverage);
+        let score = -0.5 * (residual.powi(2) / variance + (std::f64::consts::TAU * variance).ln());
+        // Of 4000 draws; importance weights have little spread at such leverages.
+        assert!((found.scores[i] - score).abs() < 0.05, "{i}: {} and {score}", found.scores[i]);
+        total += score;
+    }
+    assert!((found.total() - total).abs() < 0.3, "{} and {total}", found.total());
+    assert_eq!(found.doubtful(), 0);
+    assert!((found.effective_parameters() - 3.0).abs() < 1.5, "{}", found.effective_parameters());
+}
+
 #[test]
 fn predictions_are_those_of_the_line() {
     let table =

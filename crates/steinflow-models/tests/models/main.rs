@@ -3,6 +3,7 @@
 mod catalogue;
 mod csv_errors;
 mod data_sets;
+mod density;
 mod exact_answers;
 mod false_alarms;
 mod families;

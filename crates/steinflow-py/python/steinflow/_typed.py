@@ -61,6 +61,8 @@ class RunSettings(TypedDict, total=False):
 class ModelOptions(TypedDict, total=False):
     dim: int | None
     condition: float | None
+    density: str | None
+    support: str | Sequence[str] | None
     data: str | PathLike[str] | None
     data_dir: str | PathLike[str] | None
     target: str | None
