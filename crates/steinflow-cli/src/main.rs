@@ -14,6 +14,7 @@ mod diagnose;
 mod doctor;
 mod error;
 mod files;
+mod fit;
 mod flags;
 mod frames;
 #[cfg(test)]

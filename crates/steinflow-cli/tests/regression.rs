@@ -48,6 +48,11 @@ fn a_table_becomes_coefficients_in_its_units_and_predictions() {
         let (mean, sd) = moment(name);
         assert!((mean - truth).abs() < 4.0 * sd && sd < 0.1 * truth, "{name}: {mean} ± {sd}");
     }
+    let fit = &summary["regression"];
+    let parameters = fit["effective_parameters"].as_f64().unwrap();
+    assert!((parameters - 4.0).abs() < 2.5 && fit["rows"] == 196, "{fit}");
+    let share = fit["checks"][0]["share_above"].as_f64().unwrap();
+    assert!(fit["checks"][0]["name"] == "mean" && (share - 0.5).abs() < 0.2, "{fit}");
     // What is written is what is shown, and can be judged again.
     let columns = steinflow_io::read_parquet(desk.path("run/samples.parquet")).unwrap();
     let area = columns.iter().find(|column| column.name == "area").unwrap();

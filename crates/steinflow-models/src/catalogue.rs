@@ -138,6 +138,9 @@ steinflow::settings! {
             data_dir: PathBuf as "DIR",
             /// Column of the data to predict [default: the last].
             target: String as "COLUMN",
+            /// Target, features, categories and products in one: `price ~ area + C(district) + area:age`, `a*b` for
+            /// a + b + a:b, `.` for all columns, `- x` for all but x.
+            formula: String as "FORMULA",
             /// Columns to predict from, separated by commas [default: all others that say something].
             features: Vec<String> as "COLUMNS",
             /// Columns to leave out, separated by commas.

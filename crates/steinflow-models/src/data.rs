@@ -25,6 +25,7 @@ mod date;
 mod dialect;
 mod digest;
 mod folders;
+mod formula;
 mod frame;
 mod locate;
 mod parquet;

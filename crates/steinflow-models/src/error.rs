@@ -33,9 +33,11 @@ pub enum Error {
     },
 
     /// A formula that cannot be read.
-    #[error("the density cannot be read: {message}\n  {text}\n  {}^", " ".repeat(*.place))]
+    #[error("the {what} cannot be read: {message}\n  {text}\n  {}^", " ".repeat(*.place))]
     Formula {
-        /// The formula.
+        /// `density` or `formula`.
+        what: &'static str,
+        /// It.
         text: String,
         /// Where in it, in characters.
         place: usize,

@@ -3,10 +3,12 @@
 //!
 //! Independent of any model: all it takes are the particles' means and standard deviations.
 
+pub(crate) mod check;
 mod crps;
 mod leave_one_out;
 mod mixture;
 
+pub use check::Check;
 pub use leave_one_out::{LARGEST_SHAPE, LeaveOneOut};
 pub use mixture::Mixture;
 

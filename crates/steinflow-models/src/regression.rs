@@ -49,7 +49,7 @@ const START_SD: f64 = 0.1;
 macro_rules! with_options {
     ($($further:literal),*) => {
         &[
-            "data", "data_dir", "target", "features", "drop", "categorical", "missing", "prior_sd",
+            "data", "data_dir", "target", "formula", "features", "drop", "categorical", "missing", "prior_sd",
             $($further),*
         ]
     };

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::formula::Formula;
 use crate::{ModelSpec, Result};
 
 /// Which columns are used, and as what; the rest is found out.
@@ -17,6 +18,10 @@ pub struct Choices {
     pub categorical: Vec<String>,
     /// Columns that say which group a row belongs to.
     pub groups: Vec<String>,
+    /// Columns that are multiplied, for features of their own.
+    pub interactions: Vec<Vec<String>>,
+    /// Columns that are needed for that alone.
+    pub helpers: Vec<String>,
     /// What to do about cells that are empty.
     pub missing: Missing,
 }
@@ -47,15 +52,32 @@ impl Choices {
             }
         };
         // A column that a model asks for is no feature, and is needed all the same.
-        let features = spec.features.as_ref();
+        let by_options = Formula {
+            target: spec.target.clone().unwrap_or_default(),
+            features: spec.features.clone(),
+            categorical: spec.categorical.clone().unwrap_or_default(),
+            ..Formula::default()
+        };
+        let formula = match &spec.formula {
+            Some(_) if by_options != Formula::default() => {
+                let remedy = "it says the target, features and categories; leave those out";
+                let formula = spec.formula.as_deref().unwrap_or_default();
+                return Err(steinflow::Error::setting("formula", formula, remedy).into());
+            }
+            Some(text) => Formula::parse(text)?,
+            None => by_options,
+        };
+        let features = formula.features.as_ref();
         let groups = spec.groups.clone().unwrap_or_default();
         let further = || spec.offset.iter().chain(&spec.noise_column).chain(&groups);
         let features = features.map(|own| own.iter().chain(further()).cloned().collect());
         Ok(Self {
-            target: spec.target.clone(),
-            drop: spec.drop.clone().unwrap_or_default(),
+            target: Some(formula.target).filter(|target| !target.is_empty()),
+            drop: spec.drop.iter().flatten().chain(&formula.drop).cloned().collect(),
             features,
-            categorical: spec.categorical.clone().unwrap_or_default(),
+            categorical: formula.categorical,
+            interactions: formula.interactions,
+            helpers: formula.helpers,
             groups,
             missing,
         })

@@ -26,6 +26,12 @@ pub struct Recipe {
     target: String,
     /// The columns that are used, in the order of the file.
     columns: Vec<Column>,
+    /// Columns that are multiplied, for features of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    interactions: Vec<Vec<String>>,
+    /// Columns that are needed for that alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    helpers: Vec<String>,
 }
 
 /// A column that is used.
@@ -50,7 +56,7 @@ enum Kind {
     Date {
         form: DateForm,
     },
-    /// An indicator for every level but the first.
+    /// An indicator for every level but the first, with which they are compared.
     Category {
         levels: Vec<String>,
     },
@@ -127,7 +133,15 @@ impl Recipe {
         }
         notes.insert(0, first_note(frame, columns.len(), rows.len()));
         let target = frame.columns[target].clone();
-        Ok((Self { missing: choices.missing, target, columns }, notes))
+        let (mut interactions, helpers) = (choices.interactions.clone(), choices.helpers.clone());
+        named(&interactions.concat())?;
+        interactions.retain(|factors| {
+            let is_kept = |name: &String| columns.iter().any(|own| own.name == *name);
+            let lost = factors.iter().find(|name| !is_kept(name));
+            notes.extend(lost.map(|lost| format!("{}: left out with {lost}", factors.join(":"))));
+            lost.is_none()
+        });
+        Ok((Self { missing: choices.missing, target, columns, interactions, helpers }, notes))
     }
 
     /// The table that the recipe makes of the data that it was chosen for.
@@ -158,6 +172,20 @@ impl Recipe {
             missing: Missing::Error,
             target: columns.last().cloned().unwrap_or_default(),
             columns: columns.iter().map(column).collect(),
+            interactions: Vec::new(),
+            helpers: Vec::new(),
+        }
+    }
+
+    /// Whether what is left of a product without one of its factors is there by itself: then the first level
+    /// of that factor is what the others are compared with, and otherwise a level as any other.
+    fn has_without(&self, factors: &[String], name: &str) -> bool {
+        let rest: Vec<&String> = factors.iter().filter(|factor| *factor != name).collect();
+        match rest[..] {
+            [one] => !self.helpers.contains(one),
+            _ => self.interactions.iter().any(|other| {
+                other.len() == rest.len() && rest.iter().all(|name| other.contains(name))
+            }),
         }
     }
 
@@ -173,16 +201,42 @@ impl Recipe {
                 column: own.name.clone(),
             })?);
         }
-        let mut names = Vec::new();
+        // Numbers of a row, of which what is used are products: of one, or of several.
+        let (mut names, mut spans) = (Vec::new(), HashMap::new());
         for own in used() {
-            match &own.kind {
-                Kind::Category { levels } => {
-                    let indicator = |level: &String| format!("{}[{level}]", own.name);
-                    names.extend(levels.iter().skip(1).map(indicator));
-                }
-                _ => names.push(own.name.clone()),
-            }
+            let first = names.len();
+            names.extend(own.names());
+            spans.insert(own.name.as_str(), first..names.len());
         }
+        let mut products = Vec::new();
+        for own in used().filter(|own| !self.helpers.contains(&own.name)) {
+            let skipped = usize::from(own.is_category());
+            products
+                .extend(spans[own.name.as_str()].clone().skip(skipped).map(|place| vec![place]));
+        }
+        for factors in &self.interactions {
+            let mut all = vec![Vec::new()];
+            for name in factors {
+                let missing = || TableError::MissingFeature {
+                    file: frame.file.clone(),
+                    column: name.clone(),
+                };
+                let own = used().find(|own| own.name == *name).ok_or_else(missing)?;
+                let skipped = usize::from(own.is_category() && self.has_without(factors, name));
+                let span = || spans[own.name.as_str()].clone().skip(skipped);
+                let longer = |begun: &Vec<usize>| {
+                    span().map(|place| [&begun[..], &[place]].concat()).collect()
+                };
+                all = all.iter().flat_map::<Vec<_>, _>(longer).collect();
+            }
+            products.extend(all);
+        }
+        let name = |product: &Vec<usize>| {
+            let factors: Vec<&str> = product.iter().map(|&place| names[place].as_str()).collect();
+            factors.join(":")
+        };
+        let names: Vec<String> = products.iter().map(name).collect();
+        let mut base = Vec::new();
         let (mut values, mut lines, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         for row in 0..frame.rows.len() {
             let lacking = |(own, place): &(&Column, usize)| {
@@ -195,13 +249,17 @@ impl Recipe {
                 }
                 Some(_) => continue,
             }
+            base.clear();
             for (own, &place) in used().zip(&places) {
-                own.append(frame, row, place, &mut values)?;
+                own.append(frame, row, place, &mut base)?;
             }
+            let product =
+                |product: &Vec<usize>| product.iter().map(|&place| base[place]).product::<f64>();
+            values.extend(products.iter().map(product));
             lines.push(frame.lines[row]);
             numbers.push(row);
         }
-        let values = Matrix::from_vec(values, lines.len(), names.len())
+        let values = Matrix::from_vec(values, lines.len(), products.len())
             .filter(|values| values.rows() > 0)
             .ok_or_else(|| TableError::NoWholeRows { file: frame.file.clone() })?;
         Ok(Table::new(frame.file.clone(), names, values, lines, numbers))
@@ -209,6 +267,20 @@ impl Recipe {
 }
 
 impl Column {
+    fn is_category(&self) -> bool {
+        matches!(self.kind, Kind::Category { .. })
+    }
+
+    /// The names of the numbers of a cell.
+    fn names(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Category { levels } => {
+                levels.iter().map(|level| format!("{}[{level}]", self.name)).collect()
+            }
+            _ => vec![self.name.clone()],
+        }
+    }
+
     /// Appends the numbers of a cell.
     fn append(
         &self,
@@ -224,7 +296,7 @@ impl Column {
         match &self.kind {
             Kind::Category { levels } => {
                 let indicator = |level: usize| f64::from(u8::from(number == level as f64));
-                values.extend((1..levels.len()).map(indicator));
+                values.extend((0..levels.len()).map(indicator));
             }
             _ => values.push(number),
         }

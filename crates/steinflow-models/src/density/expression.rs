@@ -199,7 +199,8 @@ impl<'a> Parser<'a> {
     fn wrong(&self, at: usize, message: &str) -> Error {
         // In a text that is far too long, the place may be inside of a character.
         let before = self.text.char_indices().take_while(|(place, _)| *place < at).count();
-        Error::Formula { text: self.text.to_owned(), place: before, message: message.to_owned() }
+        let (text, message) = (self.text.to_owned(), message.to_owned());
+        Error::Formula { what: "density", text, place: before, message }
     }
 
     /// The next character that is not a space.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use steinflow::{Error as LibraryError, Real};
 
 use super::{Activation, Architecture, Bnn, Precision, Precisions};
-use crate::data::{RegressionData, Split, find};
+use crate::data::{Choices, RegressionData, Split, find};
 use crate::{Model, ModelInfo, ModelSpec, NETWORK, Result};
 
 /// How it is listed.
@@ -20,6 +20,7 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
         "data",
         "data_dir",
         "target",
+        "formula",
         "features",
         "drop",
         "categorical",
@@ -148,7 +149,8 @@ impl<T: Real> NetworkFit<T> {
 fn regression_data(spec: &ModelSpec, held_back: TestRows) -> Result<RegressionData> {
     let (table, named) = spec.read_table(Some(DEFAULT_DATA))?;
     let rows = table.values().rows();
-    let target = spec.target.as_deref();
+    let target = Choices::of(spec)?.target;
+    let target = target.as_deref();
     let split = match held_back {
         TestRows::None => return RegressionData::train_only(&table, target),
         TestRows::Fraction { fraction, seed } => Split::random(rows, fraction, seed)?,

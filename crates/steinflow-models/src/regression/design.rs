@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use steinflow::Matrix;
 
 use super::groups::Term;
-use crate::data::{Recipe, Scaling, Table, TableError};
+use crate::data::{Choices, Recipe, Scaling, Table, TableError};
 use crate::{ModelSpec, Result};
 
 /// The parameter that no column stands for.
@@ -72,7 +72,8 @@ impl Design {
             let slopes = roles.slopes.join(",");
             return Err(steinflow::Error::setting("slopes", slopes, remedy).into());
         }
-        Ok(Self::with_roles(&table, spec.target.as_deref(), roles)?)
+        let target = Choices::of(spec)?.target;
+        Ok(Self::with_roles(&table, target.as_deref(), roles)?)
     }
 
     fn with_roles(

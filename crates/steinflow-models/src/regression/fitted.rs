@@ -12,7 +12,8 @@ use super::{
 };
 use crate::Result;
 use crate::data::{Recipe, Table, TableError};
-use crate::prediction::LeaveOneOut;
+use crate::prediction::check::{OF_NUMBERS, share_of};
+use crate::prediction::{Check, LeaveOneOut};
 
 /// What predicts, together with parameters in the units of the table.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -159,6 +160,44 @@ impl Fitted {
         with_family!(&self.family, family => {
             self.predict_by(family, parameters, table, targets.as_deref())
         })
+    }
+
+    /// How data that the fit draws for the rows of a table compares with their targets; nothing without them.
+    /// Draws of the parameters are evenly spaced, no more than needed and than fit into memory.
+    pub fn checks(&self, parameters: &Matrix<f64>, table: &Table) -> Result<Vec<Check>> {
+        const MOST_SETS: usize = 400;
+        const MOST_NUMBERS: usize = 20_000_000;
+        let Some(targets) = self.targets(table)? else { return Ok(Vec::new()) };
+        let count = MOST_SETS.min(MOST_NUMBERS / targets.len()).clamp(1, parameters.rows().max(1));
+        let some = Matrix::from_fn(count, parameters.cols(), |i, j| {
+            parameters.row((i + 1) * parameters.rows() / count - 1)[j]
+        });
+        let rows: Vec<Vec<f64>> = with_family!(&self.family, family => {
+            let lines = self.lines(family, &some, table)?;
+            let of_row = |row: usize| {
+                let mut drawn = Vec::with_capacity(count);
+                lines.each_draw(row, |eta, extras, random| {
+                    drawn.push(family.draw(eta, extras, random));
+                });
+                drawn
+            };
+            (0..targets.len()).into_par_iter().map(of_row).collect()
+        });
+        let sets: Vec<Vec<f64>> =
+            (0..count).map(|set| rows.iter().map(|row| row[set]).collect()).collect();
+        let sets = || sets.iter().map(Vec::as_slice);
+        if self.classes().is_empty() {
+            let number = |(name, statistic)| Check::new(name, statistic, &targets, sets());
+            let mut found: Vec<Check> = OF_NUMBERS.into_iter().map(number).collect();
+            if let Kind::Poisson(_) | Kind::NegativeBinomial(_) = self.family {
+                found.push(Check::new("share of 0", share_of(0.0), &targets, sets()));
+            }
+            return Ok(found);
+        }
+        let class = |(k, name): (usize, &String)| {
+            Check::new(format!("share of {name}"), share_of(k as f64), &targets, sets())
+        };
+        Ok(self.classes().iter().enumerate().map(class).collect())
     }
 
     /// How well each row of the table that it was fitted to would be predicted without it.

@@ -491,6 +491,43 @@ fn rows_left_out_are_those_of_the_closed_form() {
     assert!((found.effective_parameters() - 3.0).abs() < 1.5, "{}", found.effective_parameters());
 }
 
+/// Data that is drawn from a Poisson fit has fewer zeros than data that varies more; a fit that is right does
+/// not object.
+#[test]
+fn checks_find_what_a_family_does_not_make() {
+    let mut text = "x,count\n".to_owned();
+    let noise = random_points(200, 3, 1.0, 17);
+    for i in 0..noise.rows() {
+        let n = noise.row(i);
+        // Mostly none, seldom many.
+        let count = (3.0 * (1.8 * n[1] - 1.5).exp()).floor();
+        writeln!(text, "{},{count}", n[0]).unwrap();
+    }
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("families-checks.csv");
+    std::fs::write(&path, text).unwrap();
+    let checks = |model: &str| {
+        let spec = ModelSpec { data: Some(path.clone()), ..ModelSpec::named(model) };
+        let model = build::<f64>(&spec).unwrap();
+        let mut draws = Samples::of_ensemble();
+        Auto::new(&*model).observe(draws.observer()).run().unwrap();
+        let fitted = model.fitted().unwrap();
+        let shown = model.units().unwrap().show(&draws.theta(), model.dim());
+        let table = steinflow_models::data::read_new_rows(&path, None, fitted.recipe()).unwrap();
+        fitted.checks(&shown, &table).unwrap()
+    };
+    let of = |checks: &[steinflow_models::prediction::Check], name: &str| {
+        checks.iter().find(|check| check.name == name).unwrap().clone()
+    };
+    let poisson = checks("poisson-regression");
+    for name in ["sd", "share of 0"] {
+        assert!(of(&poisson, name).is_odd(), "{:?}", of(&poisson, name));
+    }
+    let negative_binomial = checks("negative-binomial-regression");
+    for name in ["mean", "share of 0"] {
+        assert!(!of(&negative_binomial, name).is_odd(), "{:?}", of(&negative_binomial, name));
+    }
+}
+
 #[test]
 fn predictions_are_those_of_the_line() {
     let table =

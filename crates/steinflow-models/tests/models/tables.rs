@@ -134,3 +134,48 @@ fn a_data_set_with_a_name_can_be_chosen_from() {
     assert_eq!((all.columns().len(), fewer.columns().len()), (7, 6));
     assert_eq!(fewer.values().rows(), 333);
 }
+
+#[test]
+fn a_formula_multiplies_columns_and_new_rows_go_the_same_way() {
+    let text = "price,area,district,age,id\n1,10,2,3,7\n2,20,1,4,8\n4,30,2,6,9\n5,15,3,7,5\n";
+    let path = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("formula.csv");
+    std::fs::write(&path, text).unwrap();
+    let spec = |formula: &str| steinflow_models::ModelSpec {
+        data: Some(path.clone()),
+        formula: Some(formula.to_owned()),
+        ..steinflow_models::ModelSpec::named("linear-regression")
+    };
+    let build = |formula: &str| steinflow_models::build::<f64>(&spec(formula));
+    let model = build("price ~ area + C(district):age").unwrap();
+    // Without `age` by itself, every district has a slope.
+    let ages = ["district[1]:age", "district[2]:age", "district[3]:age"];
+    let names = [&["intercept", "area"][..], &ages, &["noise"]].concat();
+    assert_eq!(model.parameter_names(), names);
+    let fitted = model.fitted().unwrap();
+    let new = path.with_file_name("formula-new.csv");
+    std::fs::write(&new, "age,district,area\n5,3,12\n").unwrap();
+    let table = steinflow_models::data::read_new_rows(&new, None, fitted.recipe()).unwrap();
+    assert_eq!(table.columns(), [&["area"][..], &ages].concat());
+    assert_eq!(table.values().row(0), [12.0, 0.0, 0.0, 5.0]);
+    assert_eq!(
+        build("price ~ age + C(district):age").unwrap().parameter_names(),
+        ["intercept", "age", ages[1], ages[2], "noise"]
+    );
+    assert_eq!(
+        build("price ~ area*age").unwrap().parameter_names(),
+        ["intercept", "area", "age", "area:age", "noise"]
+    );
+    assert_eq!(
+        build("price ~ . - id").unwrap().parameter_names(),
+        ["intercept", "area", "district", "age", "noise"]
+    );
+    for (formula, expected) in
+        [("price ~ aria", "did you mean `area`?"), ("price ~ area:agee", "did you mean `age`?")]
+    {
+        let error = build(formula).err().unwrap().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let both = steinflow_models::ModelSpec { target: Some("price".into()), ..spec("price ~ area") };
+    let error = steinflow_models::build::<f64>(&both).err().unwrap().to_string();
+    assert!(error.contains("leave those out"), "{error}");
+}

@@ -66,6 +66,7 @@ class ModelOptions(TypedDict, total=False):
     data: str | PathLike[str] | None
     data_dir: str | PathLike[str] | None
     target: str | None
+    formula: str | None
     features: str | Sequence[str] | None
     drop: str | Sequence[str] | None
     categorical: str | Sequence[str] | None
