@@ -64,9 +64,9 @@ fn limits_that_cannot_be_are_said() {
         ("x", "`0 < x < 1`"),
         ("x > y", "`0 < x < 1`"),
         ("0 < x > 1", "`0 < x < 1`"),
-        ("z > 0", "unknown coordinate `z`"),
+        ("z > 0", "there is no coordinate `z`"),
         ("1 < x < 0", "nothing lies above 1 and below 0"),
-        ("x > inf", "unknown coordinate `inf`"),
+        ("x > inf", "there is no coordinate `inf`"),
     ] {
         let error = build::<f64>(&spec("-x^2 - y^2", support)).err().unwrap().to_string();
         assert!(error.contains(expected), "`{expected}` is not in: {error}");

@@ -1,9 +1,9 @@
 //! Tables as people keep them: what is made of every kind of column, and what new rows become.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use steinflow_models::TableError;
 use steinflow_models::data::{Choices, Missing, Recipe, Table, read_new_rows, read_table};
+use steinflow_models::{ModelSpec, TableError, build};
 
 fn choose(text: &str, choices: &Choices) -> Table {
     Table::choose_from_reader(text.as_bytes(), "data.csv", choices).unwrap()
@@ -138,15 +138,15 @@ fn a_data_set_with_a_name_can_be_chosen_from() {
 #[test]
 fn a_formula_multiplies_columns_and_new_rows_go_the_same_way() {
     let text = "price,area,district,age,id\n1,10,2,3,7\n2,20,1,4,8\n4,30,2,6,9\n5,15,3,7,5\n";
-    let path = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("formula.csv");
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("formula.csv");
     std::fs::write(&path, text).unwrap();
-    let spec = |formula: &str| steinflow_models::ModelSpec {
+    let spec = |formula: &str| ModelSpec {
         data: Some(path.clone()),
         formula: Some(formula.to_owned()),
-        ..steinflow_models::ModelSpec::named("linear-regression")
+        ..ModelSpec::named("linear-regression")
     };
-    let build = |formula: &str| steinflow_models::build::<f64>(&spec(formula));
-    let model = build("price ~ area + C(district):age").unwrap();
+    let fit = |formula: &str| build::<f64>(&spec(formula));
+    let model = fit("price ~ area + C(district):age").unwrap();
     // Without `age` by itself, every district has a slope.
     let ages = ["district[1]:age", "district[2]:age", "district[3]:age"];
     let names = [&["intercept", "area"][..], &ages, &["noise"]].concat();
@@ -154,28 +154,28 @@ fn a_formula_multiplies_columns_and_new_rows_go_the_same_way() {
     let fitted = model.fitted().unwrap();
     let new = path.with_file_name("formula-new.csv");
     std::fs::write(&new, "age,district,area\n5,3,12\n").unwrap();
-    let table = steinflow_models::data::read_new_rows(&new, None, fitted.recipe()).unwrap();
+    let table = read_new_rows(&new, None, fitted.recipe()).unwrap();
     assert_eq!(table.columns(), [&["area"][..], &ages].concat());
     assert_eq!(table.values().row(0), [12.0, 0.0, 0.0, 5.0]);
     assert_eq!(
-        build("price ~ age + C(district):age").unwrap().parameter_names(),
+        fit("price ~ age + C(district):age").unwrap().parameter_names(),
         ["intercept", "age", ages[1], ages[2], "noise"]
     );
     assert_eq!(
-        build("price ~ area*age").unwrap().parameter_names(),
+        fit("price ~ area*age").unwrap().parameter_names(),
         ["intercept", "area", "age", "area:age", "noise"]
     );
     assert_eq!(
-        build("price ~ . - id").unwrap().parameter_names(),
+        fit("price ~ . - id").unwrap().parameter_names(),
         ["intercept", "area", "district", "age", "noise"]
     );
     for (formula, expected) in
         [("price ~ aria", "did you mean `area`?"), ("price ~ area:agee", "did you mean `age`?")]
     {
-        let error = build(formula).err().unwrap().to_string();
+        let error = fit(formula).err().unwrap().to_string();
         assert!(error.contains(expected), "{error}");
     }
-    let both = steinflow_models::ModelSpec { target: Some("price".into()), ..spec("price ~ area") };
-    let error = steinflow_models::build::<f64>(&both).err().unwrap().to_string();
+    let both = ModelSpec { target: Some("price".into()), ..spec("price ~ area") };
+    let error = build::<f64>(&both).err().unwrap().to_string();
     assert!(error.contains("leave those out"), "{error}");
 }
