@@ -172,6 +172,9 @@ steinflow::settings! {
             hidden: Vec<usize> as "UNITS",
             /// Activation of a network's hidden layers: relu or tanh [default: relu].
             activation: String as "NAME",
+            /// Noise of a network: the `same` for all rows, or by a second output one that depends on the `input`
+            /// [default: same].
+            noise: String as "KIND",
             /// Fixes the noise precision γ of a network, in standard units [default: learned].
             noise_precision: f64 as "GAMMA",
             /// Rate of the Gamma(1, rate) prior of a network's noise precision γ, in standard units; a

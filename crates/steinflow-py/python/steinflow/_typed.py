@@ -80,6 +80,7 @@ class ModelOptions(TypedDict, total=False):
     offset: str | None
     hidden: Sequence[int] | None
     activation: str | None
+    noise: str | None
     noise_precision: float | None
     noise_rate: float | None
     weight_precision: float | None
