@@ -27,6 +27,7 @@ mod digest;
 mod folders;
 mod formula;
 mod frame;
+mod kind;
 mod locate;
 mod parquet;
 mod permutation;

@@ -7,6 +7,7 @@ mod density;
 mod exact_answers;
 mod false_alarms;
 mod families;
+mod fits;
 mod groups;
 mod reference;
 mod reference_vectors;
