@@ -14,11 +14,14 @@ Examples:
   steinflow sample banana --method svgd --steps 2000 --step-size 0.2
   steinflow sample gaussian --dim 10 --method sghmc-stein --eta 0.01 --alpha 0.1
   steinflow sample logistic-regression --data patients.csv --target outcome
+  steinflow sample linear-regression --data eight-schools --groups school --noise-column error
+  steinflow sample --density '-(x^2)/2 - 2*(y - x^2)^2'
   steinflow sample --config runs/tri-crescent-sgrhmc-stein-1/config.toml --seed 7
   steinflow sample bnn --data houses.csv --target price --steps 2000
   steinflow resume runs/bnn-svgd-1                     after Ctrl-C or a crash
   steinflow predict runs/bnn-svgd-1 --data new.csv --out predictions.csv
   steinflow diagnose runs/banana-svgd-1                whether to believe it
+  steinflow compare runs/a runs/b                      which model predicts better
   steinflow sample banana --steps 100000 --live        watch it in a browser
   steinflow report runs/bnn-svgd-1                     an HTML page about it
   steinflow data fetch yacht
@@ -51,6 +54,11 @@ pub enum Command {
     /// as they were; where it has the target too, the predictions are scored. The data of the fit is not
     /// needed.
     Predict(PredictArguments),
+    /// Say which of several fits predicts best, by leaving out every row of their data in turn.
+    ///
+    /// For regressions and networks that were fitted to the same rows of the same target, whose data is still in
+    /// its place. Nothing is fitted again: draws are weighted, and rows for which that fails are counted.
+    Compare(CompareArguments),
     /// Say whether the particles of a run can be believed, why, and what to try next.
     ///
     /// Judges means, spreads and modes by the target's score and log density, and gives Stein
@@ -152,6 +160,19 @@ pub struct PredictArguments {
     /// No progress bar.
     #[arg(long, short)]
     pub quiet: bool,
+    /// Threads to use [default: all cores]. The result does not depend on it.
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+}
+
+#[derive(Args, Debug)]
+pub struct CompareArguments {
+    /// Folders of finished runs on regressions or on bnn.
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
     /// Threads to use [default: all cores]. The result does not depend on it.
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,

@@ -119,7 +119,7 @@ fn read_reference(path: &Path, model: &dyn Model<f64>) -> Result<Matrix<f64>> {
 /// A Parquet or CSV file.
 enum PointFile {
     Parquet(Table),
-    Csv(steinflow_models::data::Table),
+    Csv(Box<steinflow_models::data::Table>),
 }
 
 impl PointFile {
@@ -129,9 +129,8 @@ impl PointFile {
             return Err(steinflow::Error::setting(what, path.display(), remedy).into());
         }
         if path.extension().is_none_or(|extension| extension != "parquet") {
-            return Ok(Self::Csv(
-                steinflow_models::data::Table::read(path).map_err(steinflow_models::Error::from)?,
-            ));
+            let table = steinflow_models::data::Table::read(path);
+            return Ok(Self::Csv(Box::new(table.map_err(steinflow_models::Error::from)?)));
         }
         let needed = parquet_memory(path)?;
         if let Some(free) = available().filter(|&free| needed > free) {

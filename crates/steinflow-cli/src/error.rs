@@ -23,6 +23,12 @@ pub enum Error {
     /// A folder that cannot predict.
     #[error("{} {found}: give the folder of a finished run on a regression or on bnn", path.display())]
     CannotPredict { path: PathBuf, found: String },
+    /// Runs of which one says nothing about the other.
+    #[error(
+        "{} and {} cannot be compared: {difference}; fit both to the same rows of the same target (for bnn, with \
+         --test-fraction 0)", a.display(), b.display()
+    )]
+    NotComparable { a: PathBuf, b: PathBuf, difference: String },
     /// A port that cannot be listened on.
     #[error(
         "cannot show the run on port {port}: {source}; choose another with --live PORT, or take any \
@@ -91,6 +97,7 @@ impl Error {
             Self::Fetch(error) => error.is_usage(),
             Self::Config(error) => error.is_usage(),
             Self::CannotPredict { .. }
+            | Self::NotComparable { .. }
             | Self::Live { .. }
             | Self::TooLarge { .. }
             | Self::TableTooLarge { .. }

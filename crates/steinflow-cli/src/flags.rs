@@ -19,7 +19,9 @@ fn argument(setting: &Setting) -> Arg {
         .value_parser(ValueParser::from(move |text: &str| kind.parse(text)))
         .action(if kind == Kind::Phases { ArgAction::Append } else { ArgAction::Set });
     if !matches!(kind, Kind::Path | Kind::Switch | Kind::Phases) {
-        argument = argument.allow_negative_numbers(true).allow_hyphen_values(kind == Kind::Numbers);
+        // A formula may well begin with a minus.
+        let begins_with_minus = kind == Kind::Numbers || setting.name == "density";
+        argument = argument.allow_negative_numbers(true).allow_hyphen_values(begins_with_minus);
     }
     if kind == Kind::Switch {
         argument = argument.num_args(0..=1).require_equals(true).default_missing_value("true");

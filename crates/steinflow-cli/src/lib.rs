@@ -7,12 +7,14 @@ mod args;
 mod catalogues;
 mod changes;
 mod checkpoints;
+mod compare;
 mod data;
 mod devices;
 mod diagnose;
 mod doctor;
 mod error;
 mod files;
+mod fit;
 mod flags;
 mod frames;
 #[cfg(test)]
@@ -68,6 +70,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Sample(arguments) => sample::command(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Predict(arguments) => predict::command(&arguments),
+        Command::Compare(arguments) => compare::command(&arguments),
         Command::Diagnose(arguments) => diagnose::command(&arguments),
         Command::Report(arguments) => report::command(&arguments),
         Command::Verify(arguments) => verify::command(&arguments),

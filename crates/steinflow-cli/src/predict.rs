@@ -86,7 +86,7 @@ fn levels(given: &[f64]) -> Result<Vec<f64>> {
 }
 
 /// The run and its model, if it is one that predicts; otherwise what it is.
-fn open(folder: &Path) -> Result<(FinishedRun, String)> {
+pub fn open(folder: &Path) -> Result<(FinishedRun, String)> {
     let not = |found: String| Error::CannotPredict { path: folder.to_owned(), found };
     let run = FinishedRun::open(folder).map_err(|error| match error {
         IoError::NotARun { found, .. } => not(found),

@@ -130,7 +130,7 @@ mod tests {
         let targets: Vec<f64> = (0..10).map(|j| f64::from(j).sin() * 1.5).collect();
         let scores = |columns: std::ops::Range<usize>| {
             let part = Matrix::from_fn(3, columns.len(), |i, j| means.row(i)[columns.start + j]);
-            let predictive = Predictive::new(&part, vec![0.1, 0.2, 0.3]).unwrap();
+            let predictive = Predictive::new(&part, &[0.1, 0.2, 0.3]).unwrap();
             Scores::new(&predictive, &targets[columns], 2.0).unwrap()
         };
         let (whole, combined) = (scores(0..10), Scores::combined(&[scores(0..3), scores(3..10)]));

@@ -12,6 +12,7 @@ use steinflow_models::Model;
 
 use crate::diagnose::verdict;
 use crate::error::Result;
+use crate::fit;
 use crate::network::{self, Report};
 use steinflow_config::Config;
 
@@ -55,6 +56,11 @@ pub fn summarise<T: Real>(
         parts.names().iter().zip(exact).map(part).collect()
     });
     let mut warnings = warnings(outcome);
+    let chains = samples.map_or(theta.rows(), Samples::chains);
+    let regression = fit::judge(config, model, shown, chains).unwrap_or_else(|error| {
+        warnings.push(format!("how the data is fitted cannot be said: {error}"));
+        None
+    });
     warnings.extend(report.and_then(|report| report.trouble.clone()));
     let log_density = outcome.log_density.iter().map(|x| x.as_f64()).sum::<f64>();
     Summary {
@@ -89,6 +95,7 @@ pub fn summarise<T: Real>(
             sd: draws.sd.clone(),
         }),
         network: report.map(|report| report.summary.clone()),
+        regression,
         parts: parts.unwrap_or_default(),
         frozen_particles: outcome.frozen.clone(),
         step_size_halvings: outcome.shrinks,
@@ -135,6 +142,9 @@ pub fn print(summary: &Summary, folder: &Path, json: bool) -> Result<()> {
             writeln!(out, "{samples} samples collected; moments and shares are theirs")?;
         }
         writeln!(out, "\n{}", moments_table(&summary.moments))?;
+        if let Some(regression) = &summary.regression {
+            fit::print(regression, &mut out)?;
+        }
     }
     if !summary.parts.is_empty() {
         writeln!(out, "\n{}", parts_table(&summary.parts))?;

@@ -459,3 +459,23 @@ fn nobody_reading_the_messages_is_no_reason_to_stop() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(desk.path("run/summary.json").exists());
 }
+
+#[test]
+fn a_formula_is_sampled_in_its_own_coordinates_and_its_errors_show_their_place() {
+    let desk = Desk::new();
+    let run = "sample --density -2*x+log(x) --support x>0 -q --json --out run";
+    let summary = json(&desk.succeed(run));
+    // Gamma(2, 2).
+    let mean = summary["moments"][0]["mean"].as_f64().unwrap();
+    assert!((mean - 1.0).abs() < 0.1, "{summary}");
+    assert_eq!(summary["diagnosis"]["verdict"], "trust", "{summary}");
+    let config = desk.read("run/config.toml");
+    for line in ["model = \"density\"", "density = \"-2*x+log(x)\"", "support = [\"x>0\"]"] {
+        assert!(config.contains(line), "{config}");
+    }
+    // The folder says it all.
+    let again = json(&desk.succeed("sample --config run/config.toml -q --json --out again"));
+    assert_eq!(summary["moments"], again["moments"]);
+    desk.fail("sample --density -x^2+*3", 2, &["not `*`", "\n  -x^2+*3\n       ^"]);
+    desk.fail("sample ring --density -x^2", 2, &["takes no density"]);
+}

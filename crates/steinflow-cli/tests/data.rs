@@ -66,7 +66,7 @@ fn the_list_says_what_is_here() {
     assert_eq!(list.as_array().unwrap().len(), 9);
     assert_eq!(list[0]["name"], "penguins");
     assert_eq!((&list[0]["rows"], &list[0]["built_in"]), (&333.into(), &true.into()));
-    assert!(list[1]["file"].is_null());
+    assert!(list[2]["file"].is_null());
 }
 
 /// The folder given, then the variable, then the cache; the list does not open the files.

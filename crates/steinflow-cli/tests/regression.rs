@@ -48,6 +48,11 @@ fn a_table_becomes_coefficients_in_its_units_and_predictions() {
         let (mean, sd) = moment(name);
         assert!((mean - truth).abs() < 4.0 * sd && sd < 0.1 * truth, "{name}: {mean} ± {sd}");
     }
+    let fit = &summary["regression"];
+    let parameters = fit["effective_parameters"].as_f64().unwrap();
+    assert!((parameters - 4.0).abs() < 2.5 && fit["rows"] == 196, "{fit}");
+    let share = fit["checks"][0]["share_above"].as_f64().unwrap();
+    assert!(fit["checks"][0]["name"] == "mean" && (share - 0.5).abs() < 0.2, "{fit}");
     // What is written is what is shown, and can be judged again.
     let columns = steinflow_io::read_parquet(desk.path("run/samples.parquet")).unwrap();
     let area = columns.iter().find(|column| column.name == "area").unwrap();
@@ -82,6 +87,54 @@ fn what_is_made_of_a_table_is_said() {
     ] {
         assert!(said.contains(words), "`{words}` is not in: {said}");
     }
+}
+
+#[test]
+fn fits_are_compared_by_rows_left_out() {
+    let desk = Desk::new();
+    desk.write("homes.csv", homes(0..120));
+    let sample = "sample linear-regression --data homes.csv -q --drop sold";
+    desk.succeed(&format!("{sample} --out all"));
+    desk.succeed(&format!("{sample},district --out fewer"));
+    desk.succeed("sample bnn --data homes.csv --drop sold --test-fraction 0 --hidden 5 --steps 200 -q --out net");
+    let found = json(&desk.succeed("compare fewer all net --json"));
+    // The district is worth 30 with a noise of 5.
+    assert_eq!((&found[0]["run"], &found[0]["behind"]), (&"all".into(), &0.0.into()), "{found}");
+    let fewer = found.as_array().unwrap().iter().find(|one| one["run"] == "fewer").unwrap();
+    assert!(fewer["behind"].as_f64().unwrap() > 100.0, "{found}");
+    // Intercept, two slopes and the noise, of 117 rows.
+    let parameters = found[0]["effective_parameters"].as_f64().unwrap();
+    assert!((parameters - 4.0).abs() < 2.5, "{found}");
+    assert_eq!(
+        (&found[0]["rows"], &found[0]["doubtful_rows"]),
+        (&117.into(), &0.into()),
+        "{found}"
+    );
+    desk.succeed(
+        "sample linear-regression --data homes.csv -q --missing mean --drop sold --out other",
+    );
+    desk.fail("compare all other", 2, &["different rows, 117 and 120"]);
+    let said = desk.succeed("compare fewer all");
+    assert!(said.contains("log p(price) of 117 rows") && said.contains("behind"), "{said}");
+}
+
+#[test]
+fn eight_schools_and_a_ninth() {
+    let desk = Desk::new();
+    let said = desk.succeed(
+        "sample linear-regression --data eight-schools --groups school --noise-column error -q --out run",
+    );
+    assert!(said.contains("sd[school]") && said.contains("school[8]"), "{said}");
+    desk.write("new.csv", "school,error\n1,15\n9,15\n9,0.1\n");
+    let predictions = desk.succeed("predict run --data new.csv -q");
+    let rows: Vec<Vec<f64>> = predictions
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect())
+        .collect();
+    // Mean and sd: the first school is above any other, and errors are part of what is predicted.
+    assert!(rows[0][1] > rows[1][1] + 1.0, "{predictions}");
+    assert!(rows[1][2] > 15.0 && rows[2][2] < 15.0 && rows[2][2] > 3.0, "{predictions}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use steinflow::run::{NonFinitePolicy, Resampling};
 use steinflow::settings::{NumberOrWord, NumbersOrWord};
 use steinflow::{Error as LibraryError, LogDensity, Matrix};
 use steinflow_models::data::is_name;
+use steinflow_models::density::{self, DENSITY};
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
 use steinflow_models::{Model, ModelSpec, NETWORK, Start, posteriors, regression};
 
@@ -65,7 +66,7 @@ impl<'a> Facts<'a> {
                 Some(_) => Begin::Drawn(model.start()),
                 None => Begin::Normal(model.start()),
             },
-            start_is_good: posteriors::find(spec.name()).is_none(),
+            start_is_good: posteriors::find(spec.name()).is_none() && spec.name() != DENSITY,
             own_dynamics: None,
         }
     }
@@ -111,7 +112,9 @@ impl Config {
 
     /// Builds the model, and writes down in the settings what it assumes.
     pub fn with_model(mut settings: Settings) -> Result<(Settings, Box<dyn Model<f64>>)> {
-        settings.spec.model.get_or_insert_with(|| DEFAULT_MODEL.to_owned());
+        let has_formula = settings.spec.density.is_some();
+        let model = if has_formula { DENSITY } else { DEFAULT_MODEL };
+        settings.spec.model.get_or_insert_with(|| model.to_owned());
         record_model_defaults(&mut settings)?;
         let model = steinflow_models::build::<f64>(&settings.spec)?;
         Ok((settings, model))
@@ -378,6 +381,9 @@ fn record_model_defaults(settings: &mut Settings) -> Result<()> {
             spec.test_fraction.get_or_insert(0.1);
             spec.split_seed.get_or_insert(seed);
         }
+    }
+    if info.name == DENSITY {
+        spec.density.get_or_insert_with(|| density::EXAMPLE.to_owned());
     }
     if info.takes("missing") {
         spec.missing.get_or_insert_with(|| "drop".to_owned());

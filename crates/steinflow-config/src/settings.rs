@@ -125,7 +125,8 @@ steinflow::settings! {
 }
 
 /// Settings of which one takes the place of the others.
-const RIVALS: [(&[&str], &[&str]); 5] = [
+const RIVALS: [(&[&str], &[&str]); 6] = [
+    (&["formula"], &["target", "features", "categorical"]),
     (&["resample_every"], &["resample_time"]),
     (&["phase"], &["steps", "step_size", "eta", "integrator"]),
     (&["step_size"], &["eta"]),

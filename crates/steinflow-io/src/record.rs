@@ -20,7 +20,9 @@ mod table;
 
 pub use diagnosis::{Diagnosis, Evidence};
 pub use finished_run::FinishedRun;
-pub use summary::{Ensemble, Moment, Network, Part, Scores, Spread, Summary, WarmUp};
+pub use summary::{
+    Check, Ensemble, Moment, Network, Part, Regression, Scores, Spread, Summary, WarmUp,
+};
 pub use table::{Table, column, state_columns};
 
 use serde::{Deserialize, Deserializer};

@@ -31,7 +31,7 @@ fn microseconds(mut work: impl FnMut()) -> f64 {
 fn measure<T: Real>(activation: Activation, features: usize, particles: usize) {
     let inputs = Matrix::from_fn(ROWS, features, |i, j| ((i * (j + 2)) as f64).sin());
     let targets: Vec<f64> = (0..ROWS).map(|i| inputs.row(i)[0] * inputs.row(i)[1]).collect();
-    let architecture = Architecture { hidden: vec![UNITS], activation };
+    let architecture = Architecture { hidden: vec![UNITS], activation, ..Default::default() };
     let model = Bnn::<T>::new(&architecture, &inputs, &targets, Precisions::default())
         .expect("the data is finite");
     let theta: Matrix<T> = model.start_sample(particles, 1).expect("a start").cast();

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use steinflow::Real;
 
 use crate::data::{Choices, Table, read_table};
+use crate::density;
 use crate::network::fit;
 use crate::posteriors;
 use crate::regression::{
@@ -89,6 +90,7 @@ static MODELS: &[ModelInfo] = &[
     poisson::ENTRY,
     negative_binomial::ENTRY,
     fit::ENTRY,
+    density::ENTRY,
 ];
 
 /// The models that ship. [`build`] also knows the [posteriors](crate::posteriors) by their names.
@@ -123,6 +125,12 @@ steinflow::settings! {
             dim: usize as "D",
             /// Largest over smallest variance of the model gaussian with a chosen dim.
             condition: f64 as "KAPPA",
+            /// Your own log density up to a constant, a formula with names as coordinates: `-(x^2)/2 - abs(y)`, with
+            /// + - * / ^, brackets, and exp, log, sqrt, abs, sin, cos, tanh, erf, lgamma, logistic, logaddexp(a,
+            /// b) and the like.
+            density: String as "FORMULA",
+            /// What coordinates of the formula lie between, separated by commas: `x>0, 0<p<1`.
+            support: Vec<String> as "LIMITS",
             /// Data of a regression or network: a CSV file with a header row (may be gzipped), a Parquet
             /// file, or a name of `steinflow data list` [default for bnn: penguins].
             data: PathBuf as "FILE",
@@ -130,6 +138,9 @@ steinflow::settings! {
             data_dir: PathBuf as "DIR",
             /// Column of the data to predict [default: the last].
             target: String as "COLUMN",
+            /// Target, features, categories and products in one: `price ~ area + C(district) + area:age`, `a*b` for
+            /// a + b + a:b, `.` for all columns, `- x` for all but x.
+            formula: String as "FORMULA",
             /// Columns to predict from, separated by commas [default: all others that say something].
             features: Vec<String> as "COLUMNS",
             /// Columns to leave out, separated by commas.
@@ -147,12 +158,23 @@ steinflow::settings! {
             prior: String as "NAME",
             /// Known noise of linear regression, in units of the target [default: learned].
             noise_sd: f64 as "SD",
+            /// Column with the known noise of every row of linear regression, in units of the target, as
+            /// the standard error of what a study found.
+            noise_column: String as "COLUMN",
+            /// Columns that say which group a row belongs to, separated by commas: every group has an
+            /// intercept of its own, from a normal distribution whose standard deviation is learned.
+            groups: Vec<String> as "COLUMNS",
+            /// Features whose slopes differ from group to group too, separated by commas.
+            slopes: Vec<String> as "COLUMNS",
             /// Column that is added to the linear predictor of counts: the logarithm of an exposure.
             offset: String as "COLUMN",
             /// Units of a network's hidden layers, separated by commas [default: 50].
             hidden: Vec<usize> as "UNITS",
             /// Activation of a network's hidden layers: relu or tanh [default: relu].
             activation: String as "NAME",
+            /// Noise of a network: the `same` for all rows, or by a second output one that depends on the `input`
+            /// [default: same].
+            noise: String as "KIND",
             /// Fixes the noise precision γ of a network, in standard units [default: learned].
             noise_precision: f64 as "GAMMA",
             /// Rate of the Gamma(1, rate) prior of a network's noise precision γ, in standard units; a

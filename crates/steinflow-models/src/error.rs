@@ -32,6 +32,19 @@ pub enum Error {
         model: String,
     },
 
+    /// A formula that cannot be read.
+    #[error("the {what} cannot be read: {message}\n  {text}\n  {}^", " ".repeat(*.place))]
+    Formula {
+        /// `density` or `formula`.
+        what: &'static str,
+        /// It.
+        text: String,
+        /// Where in it, in characters.
+        place: usize,
+        /// What is wrong there.
+        message: String,
+    },
+
     /// An option that the model has no use for.
     #[error("{option} is {value}, but the model `{model}` takes no {option}: {remedy}")]
     OptionNotTaken {

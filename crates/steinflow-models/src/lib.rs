@@ -23,6 +23,7 @@ mod catalogue;
 mod checks;
 mod cholesky;
 pub mod data;
+pub mod density;
 mod error;
 pub mod memory;
 mod model;
@@ -36,5 +37,6 @@ pub mod toy;
 
 pub use catalogue::{ModelInfo, ModelSpec, NETWORK, build, catalogue};
 pub use data::TableError;
+pub use density::Density;
 pub use error::{Error, Result};
 pub use model::{Describe, Model, Moments, Parts, Start, Units};

@@ -2,6 +2,8 @@
 //! log π(θ) = c Σ_batch log N(y | f, 1/γ) + log N(w | 0, I/λ) + log p(log γ) + log p(log λ),
 //! with c = n / batch size on a minibatch and 1 otherwise.
 //!
+//! Where the noise depends on the input, its precision is γeˢ, with s from a second output of the network.
+//!
 //! θ = [W₁ | b₁ | W₂ | b₂ | … | log γ | log λ], each W by rows, a row a unit. All constants are kept, so
 //! that log π is the log of the joint density of the data and θ.
 
@@ -10,6 +12,7 @@ mod architecture;
 mod block;
 mod few_inputs;
 pub(crate) mod fit;
+mod noise;
 mod pass;
 mod precision;
 mod predict;
@@ -64,8 +67,8 @@ pub struct Bnn<T> {
     inputs: Matrix<T>,
     targets: Vec<T>,
     blocks: Pool<Block<T>>,
-    /// Every particle's Σ (y − f)².
-    squares: Pool<Vec<f64>>,
+    /// Every particle's Σ eˢ(y − f)² and Σ s; s is 0 where the noise is the same for all rows.
+    sums: Pool<Vec<[f64; 2]>>,
     workspaces: Pool<Workspace<T>>,
 }
 
@@ -87,7 +90,7 @@ impl<T: Real> Bnn<T> {
             inputs: inputs.cast(),
             targets: targets.iter().map(|&y| T::of(y)).collect(),
             blocks: Pool::default(),
-            squares: Pool::default(),
+            sums: Pool::default(),
             workspaces: Pool::default(),
         })
     }
@@ -116,7 +119,7 @@ impl<T: Real> Bnn<T> {
         ]
     }
 
-    /// Adds c ∂/∂w of the log likelihood of some tiles to `score`; returns their Σ (y − f)².
+    /// Adds c ∂/∂w of the log likelihood of some tiles to `score` and their sums to `sums`.
     fn add_likelihood<'a>(
         &self,
         workspace: &mut Workspace<T>,
@@ -124,18 +127,24 @@ impl<T: Real> Bnn<T> {
         tiles: impl Iterator<Item = Tile<'a, T>>,
         scale: f64,
         score: &mut [T],
-    ) -> f64 {
+        sums: &mut [f64; 2],
+    ) {
         let [gamma, _] = self.precisions_at(theta);
-        let factor = T::of(scale * gamma.value);
-        tiles
-            .map(|tile| workspace.add_score(self.network(), theta, tile, factor, score).as_f64())
-            .sum()
+        let factors = (T::of(scale * gamma.value), T::of(scale));
+        // From 0, so that sums of tiles are added to those of other blocks at once.
+        let mut own = [0.0; 2];
+        for tile in tiles {
+            let (squares, logs) = workspace.add_score(self.network(), theta, tile, factors, score);
+            own[0] += squares.as_f64();
+            own[1] += logs.as_f64();
+        }
+        sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
     }
 
     /// Adds the prior to a score that holds the likelihood of the weights, fills in the scores of
     /// log γ and log λ, and returns log π. `rows` is c times the number of rows in the batch, and
-    /// `squares` c times their Σ (y − f)².
-    fn finish(&self, theta: &[T], rows: f64, squares: f64, score: &mut [T]) -> f64 {
+    /// `squares` and `logs` c times their Σ eˢ(y − f)² and Σ s.
+    fn finish(&self, theta: &[T], rows: f64, [squares, logs]: [f64; 2], score: &mut [T]) -> f64 {
         let [gamma, lambda] = self.precisions_at(theta);
         let weights = self.layout.weights;
         let norm =
@@ -148,7 +157,7 @@ impl<T: Real> Bnn<T> {
         if let Some(at) = self.layout.log_lambda {
             score[at] = T::of((count - lambda.value * norm) / 2.0 + lambda.prior_score);
         }
-        let gaussians = rows * (gamma.log - TAU.ln()) - gamma.value * squares
+        let gaussians = rows * (gamma.log - TAU.ln()) + logs - gamma.value * squares
             + count * (lambda.log - TAU.ln())
             - lambda.value * norm;
         gaussians / 2.0 + gamma.log_prior + lambda.log_prior
@@ -205,9 +214,9 @@ impl<T: Real> LogDensity<T> for Bnn<T> {
         require_rows(rows, self.data_rows())?;
         let (count, scale) =
             rows.map_or((self.data_rows(), 1.0), |batch| (batch.indices.len(), batch.scale));
-        let (mut block, mut squares) = (self.blocks.lend(), self.squares.lend());
-        squares.clear();
-        squares.resize(theta.rows(), 0.0);
+        let (mut block, mut sums) = (self.blocks.lend(), self.sums.lend());
+        sums.clear();
+        sums.resize(theta.rows(), [0.0; 2]);
         // Once at least, so that a batch without rows leaves the prior.
         for first in (0..count.max(1)).step_by(ROWS_PER_BLOCK) {
             let size = ROWS_PER_BLOCK.min(count - first);
@@ -219,23 +228,24 @@ impl<T: Real> LogDensity<T> for Bnn<T> {
             score
                 .as_mut_slice()
                 .par_chunks_mut(self.dim())
-                .zip(&mut *squares)
+                .zip(&mut *sums)
                 .zip(&mut *log_density)
                 .enumerate()
                 // One by one, so that whoever is free takes the next.
                 .with_max_len(1)
                 .for_each_init(
                     || self.workspaces.lend(),
-                    |workspace, (i, ((score, squares), value))| {
+                    |workspace, (i, ((score, sums), value))| {
                         let theta = theta.row(i);
                         if first == 0 {
                             score.fill(T::zero());
                         }
                         let tiles = block.tiles(self.inputs.cols(), size);
-                        *squares += self.add_likelihood(workspace, theta, tiles, scale, score);
+                        self.add_likelihood(workspace, theta, tiles, scale, score, sums);
                         if is_last {
                             let rows = scale * count as f64;
-                            *value = T::of(self.finish(theta, rows, scale * *squares, score));
+                            let sums = sums.map(|sum| scale * sum);
+                            *value = T::of(self.finish(theta, rows, sums, score));
                         }
                     },
                 );

@@ -1,11 +1,15 @@
 //! Predictive distributions and their scores: for every row of test data the mixture
-//! p(y | x) = 1/N Σᵢ N(y | μᵢ(x), σᵢ²) over particles.
+//! p(y | x) = 1/N Σᵢ N(y | μᵢ(x), σᵢ(x)²) over particles.
 //!
 //! Independent of any model: all it takes are the particles' means and standard deviations.
 
+pub(crate) mod check;
 mod crps;
+mod leave_one_out;
 mod mixture;
 
+pub use check::Check;
+pub use leave_one_out::{LARGEST_SHAPE, LeaveOneOut};
 pub use mixture::Mixture;
 
 use rayon::prelude::*;
@@ -23,7 +27,7 @@ use crate::data::Scaling;
 ///
 /// // Two particles, three rows; the target was standardised by its mean 100 and deviation 10.
 /// let means = Matrix::from_vec(vec![-1.0, 0.0, 1.1, -0.8, 0.2, 0.9], 2, 3).expect("2 × 3");
-/// let standardised = Predictive::new(&means, vec![0.3, 0.4])?;
+/// let standardised = Predictive::new(&means, &[0.3, 0.4])?;
 /// let predictive = standardised.in_units(Scaling { mean: 100.0, sd: 10.0 })?;
 ///
 /// let targets = [92.0, 100.0, 109.0];
@@ -35,21 +39,29 @@ use crate::data::Scaling;
 pub struct Predictive {
     /// `rows × particles`, so that the mixture of a row stands together.
     means: Matrix<f64>,
-    sds: Vec<f64>,
+    sds: Matrix<f64>,
 }
 
 impl Predictive {
     /// `means` has a row for every particle and a column for every row of test data; `sds` has one
     /// noise standard deviation for every particle.
-    pub fn new(means: &Matrix<f64>, sds: Vec<f64>) -> Result<Self> {
+    pub fn new(means: &Matrix<f64>, sds: &[f64]) -> Result<Self> {
+        if means.cols() > 0 {
+            require_length("standard deviations", sds.len(), means.rows())?;
+        }
+        Self::with_noise(means, &Matrix::from_fn(means.rows(), means.cols(), |i, _| sds[i]))
+    }
+
+    /// As [`Predictive::new`], with a noise standard deviation for every particle and row.
+    pub fn with_noise(means: &Matrix<f64>, sds: &Matrix<f64>) -> Result<Self> {
         if means.rows() == 0 || means.cols() == 0 {
             let value = format!("{} particles and {} rows", means.rows(), means.cols());
             return Err(Error::setting("prediction", value, "give at least 1 of each").into());
         }
-        require_length("standard deviations", sds.len(), means.rows())?;
+        require_length("standard deviations", sds.as_slice().len(), means.as_slice().len())?;
         let remedy = "leave this particle out, or take a smaller step size";
-        if let Some(i) = sds.iter().position(|&sd| !(sd > 0.0 && sd.is_finite())) {
-            let value = format!("{} at particle {i}", sds[i]);
+        if let Some(at) = sds.as_slice().iter().position(|&sd| !(sd > 0.0 && sd.is_finite())) {
+            let value = format!("{} at particle {}", sds.as_slice()[at], at / means.cols());
             return Err(Error::setting("predicted standard deviation", value, remedy).into());
         }
         if let Some(at) = means.as_slice().iter().position(|mean| !mean.is_finite()) {
@@ -57,8 +69,9 @@ impl Predictive {
             let value = format!("{} at particle {particle}, row {row}", means.as_slice()[at]);
             return Err(Error::setting("predicted mean", value, remedy).into());
         }
-        let means = Matrix::from_fn(means.cols(), means.rows(), |row, i| means.row(i)[row]);
-        Ok(Self { means, sds })
+        let by_row =
+            |of: &Matrix<f64>| Matrix::from_fn(of.cols(), of.rows(), |row, i| of.row(i)[row]);
+        Ok(Self { means: by_row(means), sds: by_row(sds) })
     }
 
     /// The same prediction in the target's own units: every score of the result is in those too. In
@@ -74,12 +87,14 @@ impl Predictive {
         for mean in means.as_mut_slice() {
             *mean = scaling.restore(*mean);
         }
-        Ok(Self { means, sds: self.sds.iter().map(|noise| sd * noise).collect() })
+        let mut sds = self.sds.clone();
+        sds.as_mut_slice().iter_mut().for_each(|noise| *noise *= sd);
+        Ok(Self { means, sds })
     }
 
     /// N, the components of every mixture.
     pub fn particles(&self) -> usize {
-        self.sds.len()
+        self.means.cols()
     }
 
     /// Rows of test data.
@@ -89,7 +104,15 @@ impl Predictive {
 
     /// The mixture of one row.
     pub fn row(&self, row: usize) -> Mixture<'_> {
-        Mixture { means: self.means.row(row), sds: &self.sds }
+        Mixture { means: self.means.row(row), sds: self.sds.row(row) }
+    }
+
+    /// Mean and standard deviation, over particles and rows, of the standard deviation of the noise.
+    pub fn noise(&self) -> (f64, f64) {
+        let all = self.sds.as_slice();
+        let centre = mean(all);
+        let square = all.iter().map(|sd| (sd - centre).powi(2)).sum::<f64>() / all.len() as f64;
+        (centre, square.sqrt())
     }
 
     /// The mixtures of all rows.
@@ -122,6 +145,19 @@ impl Predictive {
     /// The mean of log p(y | x) over rows.
     pub fn mean_log_likelihood(&self, targets: &[f64]) -> Result<f64> {
         Ok(mean(&self.log_likelihoods(targets)?))
+    }
+
+    /// How well each row would be predicted by particles that have not seen it, for rows that they have seen.
+    pub fn leave_one_out(&self, targets: &[f64]) -> Result<LeaveOneOut> {
+        require_length("targets", targets.len(), self.rows())?;
+        Ok(LeaveOneOut::new(self.rows(), |row| {
+            let Mixture { means, sds } = self.row(row);
+            let density = |(mean, sd): (&f64, &f64)| {
+                let z = (targets[row] - mean) / sd;
+                -0.5 * z * z - (sd * std::f64::consts::TAU.sqrt()).ln()
+            };
+            means.iter().zip(sds).map(density).collect()
+        }))
     }
 
     /// Mean squared error of the predictive mean.

@@ -5,11 +5,16 @@
 //! standard deviation 1, and so are targets with a unit. In these units s = 2.5, the default of the
 //! prior's standard deviation, is weakly informative (as in rstanarm). It is an inner matter: parameters
 //! are [shown](crate::Describe::units) in the units of the table.
+//!
+//! Rows may belong to groups, as pupils to schools: every group then has an intercept of its own, and
+//! slopes if asked for, about those of all. They are shown where the features of the slopes have their
+//! means.
 
 pub(crate) mod bernoulli;
 mod design;
 mod family;
 mod fitted;
+mod groups;
 pub(crate) mod multinomial;
 pub(crate) mod negative_binomial;
 pub(crate) mod normal;
@@ -23,6 +28,7 @@ pub(crate) mod student_t;
 pub use bernoulli::{Bernoulli, LogisticRegression};
 pub use design::Design;
 pub use family::Family;
+pub(crate) use family::digamma;
 pub use fitted::{Fitted, RowPrediction};
 pub use multinomial::Multinomial;
 pub use negative_binomial::NegativeBinomial;
@@ -43,7 +49,7 @@ const START_SD: f64 = 0.1;
 macro_rules! with_options {
     ($($further:literal),*) => {
         &[
-            "data", "data_dir", "target", "features", "drop", "categorical", "missing", "prior_sd",
+            "data", "data_dir", "target", "formula", "features", "drop", "categorical", "missing", "prior_sd",
             $($further),*
         ]
     };

@@ -19,7 +19,8 @@ fn a_warm_gradient_allocates_nothing() {
     // Inside the pool: handing work to it from outside has a queue that grows now and then.
     pool.install(|| {
         for (features, activation) in [(13, Activation::Relu), (90, Activation::Tanh)] {
-            let architecture = Architecture { hidden: vec![50, 10], activation };
+            let architecture =
+                Architecture { hidden: vec![50, 10], activation, ..Default::default() };
             let inputs = Matrix::from_fn(500, features, |i, j| ((i * (j + 2)) as f64).sin());
             let targets: Vec<f64> = (0..500).map(|i| inputs.row(i)[0]).collect();
             let model =

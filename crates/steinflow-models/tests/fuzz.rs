@@ -1,9 +1,10 @@
-//! What is read from files may be anything: CSV tables, files of splits.
+//! What is read may be anything: CSV tables, files of splits, formulas.
 
 #[path = "../../../fuzz/fuzz.rs"]
 mod fuzz;
 
 use fuzz::{fuzz, scratch};
+use steinflow_models::Density;
 use steinflow_models::data::{Choices, Split, Table};
 
 #[test]
@@ -47,5 +48,16 @@ fn splits() {
     fuzz("splits", &words, |bytes| {
         std::fs::write(&path, bytes).unwrap();
         (0..3).any(|index| Split::from_file(&path, 10, index).is_ok())
+    });
+}
+
+#[test]
+fn formulas() {
+    let words = ["(", ")", "^", "-", "*", "exp(", "logaddexp(", ",", "1e308", ".", "x", "é", "\0"];
+    fuzz("formula", &words, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let mut lines = text.lines().map(str::to_owned);
+        let formula = lines.next().unwrap_or_default();
+        Density::new(&formula, &lines.collect::<Vec<_>>()).is_ok()
     });
 }

@@ -21,6 +21,9 @@ pub struct Record {
     target: ColumnRecord,
     hidden: Vec<usize>,
     activation: ActivationRecord,
+    /// Whether the noise depends on the input.
+    #[serde(default)]
+    noise_by_input: bool,
     noise_precision: PrecisionRecord,
     weight_precision: PrecisionRecord,
 }
@@ -71,6 +74,7 @@ impl Record {
                 Activation::Relu => ActivationRecord::Relu,
                 Activation::Tanh => ActivationRecord::Tanh,
             },
+            noise_by_input: network.architecture.noise_by_input,
             noise_precision: precision(network.precisions.noise),
             weight_precision: precision(network.precisions.weights),
         }
@@ -113,7 +117,8 @@ impl Record {
             ActivationRecord::Relu => Activation::Relu,
             ActivationRecord::Tanh => Activation::Tanh,
         };
-        let architecture = Architecture { hidden: self.hidden.clone(), activation };
+        let (hidden, noise_by_input) = (self.hidden.clone(), self.noise_by_input);
+        let architecture = Architecture { hidden, activation, noise_by_input };
         let precisions = Precisions {
             noise: precision(self.noise_precision),
             weights: precision(self.weight_precision),

@@ -8,7 +8,7 @@ use steinflow_io::plot::CalibrationPlot;
 use steinflow_io::record::{Network, PREDICTIONS, PREDICTIONS_PICTURE, STANDARDISATION, Spread};
 use steinflow_io::{RunFolder, write_json};
 use steinflow_models::Describe as _;
-use steinflow_models::network::{NetworkFit, NetworkSpec, Precision, TestRows};
+use steinflow_models::network::{Architecture, NetworkFit, NetworkSpec, Precision, TestRows};
 
 use super::{LEVELS, Predictions, Record, thinned};
 use crate::error::Result;
@@ -143,8 +143,9 @@ fn summary<T: Real>(
         let variance = (0..theta.rows()).map(|i| (sd(i) - mean).powi(2)).sum::<f64>() / count;
         Spread { mean: unit * mean, sd: unit * variance.sqrt() }
     };
-    let hidden = &spec.architecture.hidden;
-    let layers = [&[data.train_inputs().cols()], &hidden[..], &[1]].concat();
+    let Architecture { hidden, noise_by_input, .. } = &spec.architecture;
+    let outputs = 1 + usize::from(*noise_by_input);
+    let layers = [&[data.train_inputs().cols()], &hidden[..], &[outputs]].concat();
     let held_back = match &spec.test_rows {
         TestRows::None => "none".to_owned(),
         TestRows::Fraction { fraction, seed } => {
@@ -158,7 +159,11 @@ fn summary<T: Real>(
         weights: layers.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum(),
         layers,
         target: data.standardisation().target_name.clone(),
-        noise_sd: sd_of(spec.precisions.noise, "log_gamma", data.target_scaling().sd),
+        noise_sd: if *noise_by_input {
+            noise_over_rows(fit, theta)
+        } else {
+            sd_of(spec.precisions.noise, "log_gamma", data.target_scaling().sd)
+        },
         weight_sd: sd_of(spec.precisions.weights, "log_lambda", 1.0),
         training_rows: data.train_targets().len(),
         held_back_rows: data.test_rows().len(),
@@ -166,6 +171,22 @@ fn summary<T: Real>(
         predicted_with,
         test: None,
     }
+}
+
+/// The noise at some rows of the training data, by some of the particles: enough for a mean and a spread.
+fn noise_over_rows<T: Real>(fit: &NetworkFit<T>, theta: &Matrix<T>) -> Spread {
+    const MOST: usize = 200;
+    let (inputs, unit) = (fit.data.train_inputs(), fit.data.target_scaling().sd);
+    let spaced = |place: usize, all: usize| place * all / MOST.min(all);
+    let rows = Matrix::from_fn(MOST.min(inputs.rows()), inputs.cols(), |i, j| {
+        inputs.row(spaced(i, inputs.rows()))[j]
+    });
+    let some = Matrix::from_fn(MOST.min(theta.rows()), theta.cols(), |i, j| {
+        theta.row(spaced(i, theta.rows()))[j]
+    });
+    let noise = fit.network.predict(some.as_ref(), &rows).map(|predictive| predictive.noise());
+    let (mean, sd) = noise.unwrap_or((f64::NAN, f64::NAN));
+    Spread { mean: unit * mean, sd: unit * sd }
 }
 
 fn picture(

@@ -42,6 +42,9 @@ pub struct Summary {
     /// How a network predicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// How a regression fits its data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regression: Option<Regression>,
     /// Shares of the target's parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
@@ -133,6 +136,41 @@ pub struct Part {
     /// What is right.
     #[serde(deserialize_with = "number")]
     pub exact_share: f64,
+}
+
+/// How a regression fits its data.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Regression {
+    /// Rows of the data.
+    pub rows: usize,
+    /// Σ log p of every row given all others.
+    #[serde(deserialize_with = "number")]
+    pub log_score: f64,
+    /// Its standard error.
+    #[serde(deserialize_with = "number")]
+    pub standard_error: f64,
+    /// Parameters in use.
+    #[serde(deserialize_with = "number")]
+    pub effective_parameters: f64,
+    /// Rows whose score is not to be trusted.
+    pub doubtful_rows: usize,
+    /// The data beside data that the fit draws.
+    pub checks: Vec<Check>,
+}
+
+/// A statistic of the data beside those of data that the fit draws.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Check {
+    /// What it is.
+    pub name: String,
+    /// Of the data.
+    #[serde(deserialize_with = "number")]
+    pub seen: f64,
+    /// Between these lie 90 % of those drawn.
+    pub drawn: [f64; 2],
+    /// The share of those drawn that are above.
+    #[serde(deserialize_with = "number")]
+    pub share_above: f64,
 }
 
 /// What there is on a network instead of moments of its weights.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::formula::Formula;
 use crate::{ModelSpec, Result};
 
 /// Which columns are used, and as what; the rest is found out.
@@ -15,6 +16,12 @@ pub struct Choices {
     pub features: Option<Vec<String>>,
     /// Columns whose values are names, even if they are numbers.
     pub categorical: Vec<String>,
+    /// Columns that say which group a row belongs to.
+    pub groups: Vec<String>,
+    /// Columns that are multiplied, for features of their own.
+    pub interactions: Vec<Vec<String>>,
+    /// Columns that are needed for that alone.
+    pub helpers: Vec<String>,
     /// What to do about cells that are empty.
     pub missing: Missing,
 }
@@ -45,13 +52,33 @@ impl Choices {
             }
         };
         // A column that a model asks for is no feature, and is needed all the same.
-        let features = spec.features.as_ref();
-        let features = features.map(|own| own.iter().chain(&spec.offset).cloned().collect());
-        Ok(Self {
-            target: spec.target.clone(),
-            drop: spec.drop.clone().unwrap_or_default(),
-            features,
+        let by_options = Formula {
+            target: spec.target.clone().unwrap_or_default(),
+            features: spec.features.clone(),
             categorical: spec.categorical.clone().unwrap_or_default(),
+            ..Formula::default()
+        };
+        let formula = match &spec.formula {
+            Some(_) if by_options != Formula::default() => {
+                let remedy = "it says the target, features and categories; leave those out";
+                let formula = spec.formula.as_deref().unwrap_or_default();
+                return Err(steinflow::Error::setting("formula", formula, remedy).into());
+            }
+            Some(text) => Formula::parse(text)?,
+            None => by_options,
+        };
+        let features = formula.features.as_ref();
+        let groups = spec.groups.clone().unwrap_or_default();
+        let further = || spec.offset.iter().chain(&spec.noise_column).chain(&groups);
+        let features = features.map(|own| own.iter().chain(further()).cloned().collect());
+        Ok(Self {
+            target: Some(formula.target).filter(|target| !target.is_empty()),
+            drop: spec.drop.iter().flatten().chain(&formula.drop).cloned().collect(),
+            features,
+            categorical: formula.categorical,
+            interactions: formula.interactions,
+            helpers: formula.helpers,
+            groups,
             missing,
         })
     }

@@ -3,15 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::frame::Frame;
-use super::registry::PENGUINS_CSV;
+use super::registry::built_in;
 use super::{
-    Choices, DataSet, DataSetError, Difference, Fingerprint, Recipe, Split, Table, content_sha256,
-    data_set, data_sets, search_folders, year,
+    Choices, DataSet, DataSetError, Difference, Fingerprint, Recipe, Split, Table, TableError,
+    content_sha256, data_set, data_sets, search_folders, year,
 };
 use crate::Result;
-
-/// The set that is built in, as text.
-const PENGUINS: &[u8] = PENGUINS_CSV.as_bytes();
 
 /// Where a data set is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,11 +68,8 @@ pub fn read_table(
             let table = located.table()?;
             // A benchmark is its numbers, unless somebody asks for others.
             let of_all = Choices { target: choices.target.clone(), ..Choices::default() };
-            let table = match &located.place {
-                _ if *choices == of_all => table,
-                Place::BuiltIn => Table::choose_from_reader(PENGUINS, "penguins.csv", choices)?,
-                Place::File(file) => Table::choose(&Frame::read(file)?, choices)?,
-            };
+            let table =
+                if *choices == of_all { table } else { Table::choose(&located.frame()?, choices)? };
             Ok((table, Some(located.set.name)))
         }
         _ => Ok((Table::choose(&Frame::read(given)?, choices)?, None)),
@@ -85,10 +79,7 @@ pub fn read_table(
 /// New rows, from a file or a data set, by the recipe of the data that a model was fitted to.
 pub fn read_new_rows(given: &Path, data_dir: Option<&Path>, recipe: &Recipe) -> Result<Table> {
     let frame = match given.to_str() {
-        Some(name) if is_name(given) => match find(name, data_dir)?.place {
-            Place::BuiltIn => Frame::from_reader(PENGUINS, "penguins.csv")?,
-            Place::File(file) => Frame::read(file)?,
-        },
+        Some(name) if is_name(given) => find(name, data_dir)?.frame()?,
         _ => Frame::read(given)?,
     };
     Ok(recipe.apply_to_new(&frame)?)
@@ -113,11 +104,23 @@ impl Located {
         }
     }
 
+    /// Its cells, as they stand.
+    fn frame(&self) -> Result<Frame, TableError> {
+        match &self.place {
+            Place::BuiltIn => Frame::from_reader(built_in(self.set.name), self.file_name()),
+            Place::File(file) => Frame::read(file),
+        }
+    }
+
+    fn file_name(&self) -> String {
+        format!("{}.csv", self.set.name)
+    }
+
     /// Its table, the target last. A file of other content is an error: numbers under a benchmark's
     /// name are that benchmark's.
     pub fn table(&self) -> Result<Table> {
         let table = match &self.place {
-            Place::BuiltIn => Table::from_reader(PENGUINS, "penguins.csv")?,
+            Place::BuiltIn => Table::from_reader(built_in(self.set.name), self.file_name())?,
             Place::File(file) => match self.set.fingerprint {
                 Fingerprint::File(expected) => year::read(file, self.set, expected)?,
                 Fingerprint::Numbers(_) => Table::read(file)?,

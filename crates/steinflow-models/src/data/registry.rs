@@ -1,10 +1,19 @@
-//! The data sets that have a name: eight of the usual benchmark, and the one that is built in.
+//! The data sets that have a name: eight of the usual benchmark, and two that are built in.
 
 use super::{Archive, DataSet, Fingerprint, Layout, Splits};
 use crate::Result;
 
-/// The set that is built in; its folder says where it comes from.
-pub(super) const PENGUINS_CSV: &str = include_str!("../../data/penguins.csv");
+/// The sets that are built in, as text; their folder says where they come from.
+const BUILT_IN: [(&str, &str); 2] = [
+    ("penguins", include_str!("../../data/penguins.csv")),
+    ("eight-schools", include_str!("../../data/eight-schools.csv")),
+];
+
+/// The text of a set that is built in; none of another.
+pub(super) fn built_in(name: &str) -> &'static [u8] {
+    let found = BUILT_IN.iter().find(|(own, _)| *own == name);
+    found.map_or(&[], |(_, text)| text.as_bytes())
+}
 
 /// All data sets that have a name.
 pub fn data_sets() -> &'static [DataSet] {
@@ -21,7 +30,7 @@ pub fn data_set(name: &str) -> Result<&'static DataSet> {
 
 const CC_BY: &str = "CC BY 4.0";
 
-const DATA_SETS: [DataSet; 9] = [
+const DATA_SETS: [DataSet; 10] = [
     DataSet {
         name: "penguins",
         title: "body mass of penguins of the Palmer Archipelago",
@@ -43,6 +52,23 @@ const DATA_SETS: [DataSet; 9] = [
         splits: Splits::Standard(20),
         fingerprint: Fingerprint::Numbers(
             "c983a18dc498393fc530de6a95a31983cd5f9677f5a5864d06fcc13235ff085c",
+        ),
+        archives: &[],
+    },
+    DataSet {
+        name: "eight-schools",
+        title: "effects of coaching in eight schools, with their standard errors",
+        rows: 8,
+        features: &["school", "error"],
+        target: "effect",
+        target_meaning: "effect of coaching, points",
+        licence: "facts",
+        citation: "Rubin (1981), Estimation in parallel randomized experiments, Journal of Educational \
+                   Statistics 6",
+        page: "https://doi.org/10.3102/10769986006004377",
+        splits: Splits::Standard(1),
+        fingerprint: Fingerprint::Numbers(
+            "f6a320c0f1fae8ab36046efbf34b9f3d3ccd0f495f950023d1890c3e4eadec9c",
         ),
         archives: &[],
     },

@@ -97,6 +97,11 @@ impl RegressionData {
         self.standardisation.target_scaling
     }
 
+    /// The rows of the file to train on, counted from 0.
+    pub fn train_rows(&self) -> &[usize] {
+        &self.train.rows
+    }
+
     /// Inputs to train on, a row of data a row, in standard units.
     pub fn train_inputs(&self) -> &Matrix<f64> {
         &self.train.inputs

@@ -316,6 +316,36 @@ pub enum TableError {
         value: f64,
     },
 
+    /// Groups of which there is one.
+    #[error(
+        "{}, column `{column}`: all rows are of the group `{level}`, and to learn how groups differ takes \
+         several: leave `--groups {column}` out", .file.display()
+    )]
+    OneGroup {
+        /// The file.
+        file: PathBuf,
+        /// The column.
+        column: String,
+        /// The group.
+        level: String,
+    },
+
+    /// A noise that is not above 0.
+    #[error(
+        "{}, line {line}, column `{column}`: a noise is a standard deviation above 0, found {value}: correct it \
+         or remove the row", .file.display()
+    )]
+    NoNoise {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What it holds.
+        value: f64,
+    },
+
     /// A target of classes that are too many.
     #[error(
         "{}, column `{column}`: {found} different values are too many classes: choose another target, or a \

@@ -30,13 +30,14 @@ impl Activation {
     }
 }
 
-/// Hidden layers and their activation; the input is as wide as the data, the output is one number.
+/// Hidden layers and their activation; the input is as wide as the data, the output is one number, and a
+/// second one where the noise depends on the input.
 ///
 /// ```
 /// use steinflow_models::network::{Activation, Architecture};
 ///
 /// assert_eq!(Architecture::default().hidden, [50]);
-/// let deeper = Architecture { hidden: vec![20, 10], activation: Activation::Tanh };
+/// let deeper = Architecture { hidden: vec![20, 10], activation: Activation::Tanh, ..Default::default() };
 /// assert_eq!(deeper.weights(13)?, 20 * (13 + 1) + 10 * (20 + 1) + (10 + 1));
 /// # Ok::<(), steinflow_models::Error>(())
 /// ```
@@ -46,21 +47,27 @@ pub struct Architecture {
     pub hidden: Vec<usize>,
     /// φ, the same in every hidden layer.
     pub activation: Activation,
+    /// Whether the noise depends on the input, by a second output.
+    pub noise_by_input: bool,
 }
 
 impl Default for Architecture {
     /// One hidden layer of 50 rectified linear units.
     fn default() -> Self {
-        Self { hidden: vec![50], activation: Activation::Relu }
+        Self { hidden: vec![50], activation: Activation::Relu, noise_by_input: false }
     }
 }
 
 impl Architecture {
+    fn outputs(&self) -> usize {
+        1 + usize::from(self.noise_by_input)
+    }
+
     /// M, the number of weights and biases of a network with `features` inputs.
     pub fn weights(&self, features: usize) -> Result<usize> {
         let mut inputs = features;
         let mut weights = 0_usize;
-        for &outputs in self.hidden.iter().chain(&[1]) {
+        for &outputs in self.hidden.iter().chain(&[self.outputs()]) {
             if outputs == 0 {
                 let remedy = "give every hidden layer at least 1 unit";
                 return Err(Error::setting("hidden", format!("{:?}", self.hidden), remedy).into());
@@ -126,11 +133,12 @@ impl Layout {
         precisions: &Precisions,
     ) -> Result<Self> {
         let weights = architecture.weights(features)?;
-        let mut next = Layer { inputs: features, outputs: 1, start: 0 };
+        let last = architecture.outputs();
+        let mut next = Layer { inputs: features, outputs: last, start: 0 };
         let mut hidden = Vec::with_capacity(architecture.hidden.len());
         for &outputs in &architecture.hidden {
             let layer = Layer { outputs, ..next };
-            next = Layer { inputs: outputs, outputs: 1, start: layer.end() };
+            next = Layer { inputs: outputs, outputs: last, start: layer.end() };
             hidden.push(layer);
         }
         let mut dim = weights;

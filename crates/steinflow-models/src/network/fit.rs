@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use steinflow::{Error as LibraryError, Real};
 
 use super::{Activation, Architecture, Bnn, Precision, Precisions};
-use crate::data::{RegressionData, Split, find};
+use crate::data::{Choices, RegressionData, Split, find};
 use crate::{Model, ModelInfo, ModelSpec, NETWORK, Result};
 
 /// How it is listed.
@@ -13,19 +13,21 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
     name: NETWORK,
     title: "Bayesian neural network for regression",
     formula: "y ~ N(net(x), 1/γ), weights and biases ~ N(0, 1/λ), γ, λ ~ Gamma(1, 0.1) carried as \
-              logarithms; one hidden layer of 50 ReLU units unless hidden says otherwise; features \
+              logarithms, and γeˢ⁽ˣ⁾ in place of γ with noise input; one hidden layer of 50 ReLU units unless hidden says otherwise; features \
               and y are standardised by the training rows",
     reference: "Hernández-Lobato and Adams (2015), arXiv:1502.05336",
     options: &[
         "data",
         "data_dir",
         "target",
+        "formula",
         "features",
         "drop",
         "categorical",
         "missing",
         "hidden",
         "activation",
+        "noise",
         "noise_precision",
         "noise_rate",
         "weight_precision",
@@ -116,9 +118,16 @@ impl NetworkSpec {
             None => default.activation,
             Some(name) => Activation::parse(name)?,
         };
+        let noise_by_input = match spec.noise.as_deref() {
+            None | Some("same") => false,
+            Some("input") => true,
+            Some(other) => {
+                return Err(LibraryError::unknown("noise", other, ["same", "input"]).into());
+            }
+        };
         let hidden = spec.hidden.clone().unwrap_or(default.hidden);
         Ok(Self {
-            architecture: Architecture { hidden, activation },
+            architecture: Architecture { hidden, activation, noise_by_input },
             precisions: Precisions { noise, weights: precision(spec.weight_precision) },
             test_rows,
         })
@@ -148,7 +157,8 @@ impl<T: Real> NetworkFit<T> {
 fn regression_data(spec: &ModelSpec, held_back: TestRows) -> Result<RegressionData> {
     let (table, named) = spec.read_table(Some(DEFAULT_DATA))?;
     let rows = table.values().rows();
-    let target = spec.target.as_deref();
+    let target = Choices::of(spec)?.target;
+    let target = target.as_deref();
     let split = match held_back {
         TestRows::None => return RegressionData::train_only(&table, target),
         TestRows::Fraction { fraction, seed } => Split::random(rows, fraction, seed)?,

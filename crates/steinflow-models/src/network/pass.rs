@@ -8,7 +8,7 @@ use steinflow::Real;
 
 use super::aligned::Aligned;
 use super::architecture::{Layer, Layout};
-use super::{Activation, few_inputs, simd};
+use super::{Activation, few_inputs, noise, simd};
 
 /// A few rows of data, feature by feature.
 #[derive(Clone, Copy, Debug)]
@@ -58,10 +58,10 @@ impl<T: Real> Workspace<T> {
             buffer.reserve(layer.outputs * width);
             self.derivative.reserve(layer.outputs * width);
         }
-        self.output.reserve(width);
+        self.output.reserve(layout.output.outputs * width);
     }
 
-    /// f(x) for all columns of `inputs`, a matrix of `features × width`.
+    /// f(x), and what other outputs there are, for all columns of `inputs`, a matrix of `features × width`.
     pub(super) fn forward(
         &mut self,
         network: Network<'_>,
@@ -82,27 +82,59 @@ impl<T: Real> Workspace<T> {
         }
         let last = self.hidden.last().map_or(inputs, |a| a.first(layout.output.inputs * width));
         let (weights, biases) = layout.output.of(theta);
-        let f = self.output.first_mut(width);
-        simd::output(weights, biases[0], last, f);
+        let Layer { inputs, outputs, .. } = layout.output;
+        let f = self.output.first_mut(outputs * width);
+        if outputs == 1 {
+            simd::output(weights, biases[0], last, f);
+            return f;
+        }
+        T::product(weights, last, f, outputs, width, inputs);
+        for (f, &bias) in f.chunks_exact_mut(width).zip(biases) {
+            for f in f {
+                *f += bias;
+            }
+        }
         f
     }
 
-    /// Adds c ∂(−½γ Σ (y − f)²)/∂w to `score`, for `factor` = cγ, and returns Σ (y − f)².
+    /// Adds c ∂ℓ/∂w to `score`, with ℓ = −½γ Σ (y − f)², for `factor` = cγ and `scale` = c, and returns
+    /// Σ (y − f)²; where the noise depends on the input, Σ eˢ(y − f)² and Σ s.
     pub(super) fn add_score(
         &mut self,
         network: Network<'_>,
         theta: &[T],
         tile: Tile<'_, T>,
-        factor: T,
+        (factor, scale): (T, T),
         score: &mut [T],
-    ) -> T {
+    ) -> (T, T) {
         let Network { layout, activation } = network;
         let width = tile.targets.len();
         let f = self.forward(network, theta, tile.inputs, width);
-        simd::residuals(tile.targets, f, tile.rows);
-        let (squares, sum) = simd::scale_and_sum(factor, f);
-        let delta = self.output.first(width);
+        let sums = if layout.output.outputs == 1 {
+            simd::residuals(tile.targets, f, tile.rows);
+            let (squares, sum) = simd::scale_and_sum(factor, f);
+            self.add_output_score(network, theta, tile, sum, score);
+            (squares, T::zero())
+        } else {
+            let sums = noise::slopes(tile.targets, f, tile.rows, factor, scale);
+            self.add_output_scores(network, theta, tile, score);
+            sums
+        };
+        self.add_hidden_scores(layout, activation, theta, tile, score);
+        sums
+    }
 
+    /// From δ of the one output, whose sum is given, to δ of the last hidden layer.
+    fn add_output_score(
+        &mut self,
+        Network { layout, activation }: Network<'_>,
+        theta: &[T],
+        tile: Tile<'_, T>,
+        sum: T,
+        score: &mut [T],
+    ) {
+        let width = tile.targets.len();
+        let delta = self.output.first(width);
         let (weights, _) = layout.output.of(theta);
         let (below, above) = layout.split_output(score);
         let (weight_score, bias_score) = above.split_at_mut(layout.output.inputs);
@@ -115,7 +147,49 @@ impl<T: Real> Workspace<T> {
             let features = layout.output.inputs;
             T::accumulate_product_transposed(delta, tile.inputs, weight_score, 1, features, width);
         }
+    }
 
+    /// The same from δ of several outputs.
+    fn add_output_scores(
+        &mut self,
+        Network { layout, activation }: Network<'_>,
+        theta: &[T],
+        tile: Tile<'_, T>,
+        score: &mut [T],
+    ) {
+        let width = tile.targets.len();
+        let Layer { inputs, outputs, .. } = layout.output;
+        let delta = self.output.first(outputs * width);
+        let (weights, _) = layout.output.of(theta);
+        let (below, above) = layout.split_output(score);
+        let (weight_score, bias_score) = above.split_at_mut(inputs * outputs);
+        for (bias, delta) in bias_score.iter_mut().zip(delta.chunks_exact(width)) {
+            *bias += delta.iter().copied().sum();
+        }
+        let last = layout.hidden.last().zip(self.hidden.last_mut());
+        let Some((last, a)) = last else {
+            let features = tile.inputs;
+            T::accumulate_product_transposed(delta, features, weight_score, outputs, inputs, width);
+            return;
+        };
+        let a = a.first_mut(inputs * width);
+        T::accumulate_product_transposed(delta, a, weight_score, outputs, inputs, width);
+        let derivative = self.derivative.first_mut(inputs * width);
+        T::transposed_product(weights, delta, derivative, inputs, width, outputs);
+        let bias_score = last.of_mut(below).1;
+        simd::HiddenBackward { derivative, a, bias_score }.run(activation);
+    }
+
+    /// From δ of the last hidden layer down to the inputs.
+    fn add_hidden_scores(
+        &mut self,
+        layout: &Layout,
+        activation: Activation,
+        theta: &[T],
+        tile: Tile<'_, T>,
+        score: &mut [T],
+    ) {
+        let width = tile.targets.len();
         for (l, layer) in layout.hidden.iter().enumerate().rev() {
             let Layer { inputs, outputs, .. } = *layer;
             let (before, here) = self.hidden.split_at_mut(l);
@@ -146,6 +220,5 @@ impl<T: Real> Workspace<T> {
                 simd::HiddenBackward { derivative, a, bias_score }.run(activation);
             }
         }
-        squares
     }
 }

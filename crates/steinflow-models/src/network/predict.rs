@@ -1,9 +1,11 @@
-//! Predictions of all particles: a Gaussian N(f(x; wᵢ), 1/γᵢ) for every particle i and row x.
+//! Predictions of all particles: a Gaussian N(f(x; wᵢ), 1/γᵢ) for every particle i and row x, or N(f, e⁻ˢ/γᵢ)
+//! where the noise depends on the input.
 
 use rayon::prelude::*;
 use steinflow::{Error, MatRef, Matrix, Real};
 
 use super::block::{Block, ROWS_PER_BLOCK};
+use super::noise::log_factor;
 use super::{Bnn, require_inputs};
 use crate::Result;
 use crate::prediction::Predictive;
@@ -41,26 +43,35 @@ impl<T: Real> Bnn<T> {
 
         let inputs: Matrix<T> = inputs.cast();
         let no_targets = vec![T::zero(); inputs.rows()];
-        let mut means = Matrix::zeros(theta.rows(), inputs.rows());
+        let rows = inputs.rows();
+        let (mut means, mut sds) =
+            (Matrix::zeros(theta.rows(), rows), Matrix::zeros(theta.rows(), rows));
         let mut block = Block::default();
         for first in (0..inputs.rows()).step_by(ROWS_PER_BLOCK) {
             let size = ROWS_PER_BLOCK.min(inputs.rows() - first);
             block.gather(&inputs, &no_targets, size, |k| first + k);
-            means.as_mut_slice().par_chunks_mut(inputs.rows()).enumerate().for_each_init(
+            let rows_of_all = means.as_mut_slice().par_chunks_mut(rows);
+            let rows_of_all = rows_of_all.zip(sds.as_mut_slice().par_chunks_mut(rows)).enumerate();
+            rows_of_all.for_each_init(
                 || self.workspaces.lend(),
-                |workspace, (i, means)| {
-                    let mut means = means[first..first + size].iter_mut();
+                |workspace, (i, (means, sds))| {
+                    let theta = theta.row(i);
+                    let noise = self.precisions_at(theta)[0].value.sqrt().recip();
+                    let own = first..first + size;
+                    let mut both = means[own.clone()].iter_mut().zip(&mut sds[own]);
                     for tile in block.tiles(inputs.cols(), size) {
                         let width = tile.targets.len();
-                        let f = workspace.forward(self.network(), theta.row(i), tile.inputs, width);
-                        for (f, mean) in f[..tile.rows].iter().zip(means.by_ref()) {
-                            *mean = f.as_f64();
+                        let outputs = workspace.forward(self.network(), theta, tile.inputs, width);
+                        let (f, t) = outputs.split_at(width);
+                        for (k, (mean, sd)) in both.by_ref().take(tile.rows).enumerate() {
+                            *mean = f[k].as_f64();
+                            let s = t.get(k).map_or(0.0, |t| log_factor(t.as_f64()).0);
+                            *sd = noise * (-0.5 * s).exp();
                         }
                     }
                 },
             );
         }
-        let noise_sd = |i: usize| self.precisions_at(theta.row(i))[0].value.sqrt().recip();
-        Predictive::new(&means, (0..theta.rows()).map(noise_sd).collect())
+        Predictive::with_noise(&means, &sds)
     }
 }

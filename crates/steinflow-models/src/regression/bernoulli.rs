@@ -17,7 +17,7 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
     title: "Bayesian logistic regression",
     formula: "P(y = 1) = 1/(1 + exp(−Xβ)), β ~ N(0, s²) for standardised features, s = prior-sd",
     reference: "textbook",
-    options: with_options!("prior"),
+    options: with_options!("prior", "groups", "slopes"),
     single: build,
     double: build,
 };

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use steinflow::Matrix;
 
-use crate::data::{Recipe, Scaling, Table, TableError};
+use super::groups::Term;
+use crate::data::{Choices, Recipe, Scaling, Table, TableError};
 use crate::{ModelSpec, Result};
 
 /// The parameter that no column stands for.
@@ -21,10 +22,22 @@ pub struct Design {
     scalings: Vec<Scaling>,
     /// A column that is added to the predictor as it is.
     offset: Option<(String, Vec<f64>)>,
+    /// The noise of every row, in the target's units.
+    noise: Option<(String, Vec<f64>)>,
+    terms: Vec<Term>,
     file: PathBuf,
     lines: Vec<u64>,
     recipe: Recipe,
     notes: Vec<String>,
+}
+
+/// Columns that are no features, and what they are for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Roles<'a> {
+    offset: Option<&'a str>,
+    noise: Option<&'a str>,
+    groups: &'a [String],
+    slopes: &'a [String],
 }
 
 impl Design {
@@ -41,26 +54,47 @@ impl Design {
     /// # Ok::<(), steinflow_models::TableError>(())
     /// ```
     pub fn new(table: &Table, target: Option<&str>) -> Result<Self, TableError> {
-        Self::with_offset(table, target, None)
+        Self::with_roles(table, target, Roles::default())
     }
 
     /// By the options of a model.
     pub(crate) fn of(spec: &ModelSpec) -> Result<Self> {
         let (table, _) = spec.read_table(None)?;
-        Ok(Self::with_offset(&table, spec.target.as_deref(), spec.offset.as_deref())?)
+        let roles = Roles {
+            offset: spec.offset.as_deref(),
+            noise: spec.noise_column.as_deref(),
+            groups: spec.groups.as_deref().unwrap_or_default(),
+            slopes: spec.slopes.as_deref().unwrap_or_default(),
+        };
+        if roles.groups.is_empty() && !roles.slopes.is_empty() {
+            let remedy =
+                "slopes differ from group to group; name the column of groups (`--groups`)";
+            let slopes = roles.slopes.join(",");
+            return Err(steinflow::Error::setting("slopes", slopes, remedy).into());
+        }
+        let target = Choices::of(spec)?.target;
+        Ok(Self::with_roles(&table, target.as_deref(), roles)?)
     }
 
-    fn with_offset(
+    fn with_roles(
         table: &Table,
         target: Option<&str>,
-        offset: Option<&str>,
+        roles: Roles<'_>,
     ) -> Result<Self, TableError> {
         let target_column = table.position(target)?;
         let target_name = table.columns()[target_column].clone();
-        let offset = offset.map(|name| table.position(Some(name))).transpose()?;
-        let is_feature = |&column: &usize| column != target_column && Some(column) != offset;
+        let position = |name: &str| table.position(Some(name));
+        let offset = roles.offset.map(position).transpose()?;
+        let noise = roles.noise.map(position).transpose()?;
+        let groups =
+            roles.groups.iter().map(|name| position(name)).collect::<Result<Vec<_>, _>>()?;
+        let is_feature = |column: &usize| {
+            *column != target_column
+                && ![offset, noise].contains(&Some(*column))
+                && !groups.contains(column)
+        };
         let features: Vec<usize> = (0..table.columns().len()).filter(is_feature).collect();
-        if features.is_empty() {
+        if features.is_empty() && groups.is_empty() {
             let file = table.file().to_owned();
             return Err(TableError::NoFeatures { file, target: target_name });
         }
@@ -80,29 +114,102 @@ impl Design {
             _ => scalings[j - 1].standardise(values.row(i)[features[j - 1]]),
         });
         let column = |j: usize| (0..values.rows()).map(|i| values.row(i)[j]).collect();
-        Ok(Self {
+        let named = |j: usize| (table.columns()[j].clone(), column(j));
+        let design = Self {
             target_name,
             rows,
             target: column(target_column),
             names,
             scalings,
-            offset: offset.map(|j| (table.columns()[j].clone(), column(j))),
+            offset: offset.map(named),
+            noise: noise.map(named),
+            terms: Vec::new(),
             file: table.file().to_owned(),
             lines: (0..values.rows()).map(|row| table.line(row)).collect(),
             recipe: table.recipe().clone(),
             notes: table.notes().to_vec(),
-        })
+        };
+        let terms = groups.into_iter().map(|j| design.terms_of(named(j), roles.slopes));
+        let terms = terms.collect::<Result<Vec<_>, _>>()?.concat();
+        Ok(Self { terms, ..design })
+    }
+
+    /// An intercept for every group of a column, and the slopes that differ.
+    fn terms_of(
+        &self,
+        (column, groups): (String, Vec<f64>),
+        slopes: &[String],
+    ) -> Result<Vec<Term>, TableError> {
+        let levels = self.recipe.levels(&column).unwrap_or_default().to_vec();
+        if levels.len() < 2 {
+            let (file, level) = (self.file.clone(), levels.concat());
+            return Err(TableError::OneGroup { file, column, level });
+        }
+        let groups: Vec<usize> = groups.into_iter().map(|group| group as usize).collect();
+        let values = vec![1.0; groups.len()];
+        let intercept = Term { column, levels, feature: None, groups, values };
+        let mut terms = vec![intercept.clone()];
+        for name in slopes {
+            // A category has a column for each of its levels.
+            let is_of = |feature: &str| {
+                feature
+                    .strip_prefix(name.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+            };
+            let found = self.features().iter().enumerate().filter(|(_, feature)| is_of(feature));
+            let before = terms.len();
+            for (j, feature) in found {
+                let scaling = self.scalings[j];
+                // The intercept stands first.
+                let values = (0..self.rows.rows()).map(|i| self.rows.row(i)[j + 1]).collect();
+                let feature = Some((feature.clone(), scaling));
+                terms.push(Term { feature, values, ..intercept.clone() });
+            }
+            if terms.len() == before {
+                let known = self.features().iter().map(String::as_str);
+                let source = steinflow::Error::unknown("feature", name, known);
+                return Err(TableError::UnknownColumn { file: self.file.clone(), source });
+            }
+        }
+        Ok(terms)
     }
 
     /// For a model that has intercepts of its own.
-    pub(super) fn without_intercept(mut self) -> Self {
+    pub(super) fn without_intercept(mut self) -> Result<Self, TableError> {
+        if self.scalings.is_empty() {
+            return Err(TableError::NoFeatures { file: self.file, target: self.target_name });
+        }
         self.names.remove(0);
         let rows = &self.rows;
         self.rows = Matrix::from_fn(rows.rows(), self.names.len(), |i, j| rows.row(i)[j + 1]);
-        self
+        Ok(self)
     }
 
-    /// X, a row of data a row.
+    /// Divides every row by its noise, where that is known row by row, and returns what the standardised
+    /// target is multiplied by: what is left has noise 1.
+    pub(super) fn divide_by_noise(
+        &mut self,
+        target_sd: f64,
+    ) -> Result<Option<Vec<f64>>, TableError> {
+        let Some((column, noise)) = &self.noise else { return Ok(None) };
+        if let Some(row) = noise.iter().position(|&noise| noise <= 0.0) {
+            let (file, line) = (self.file.clone(), self.lines[row]);
+            return Err(TableError::NoNoise {
+                file,
+                line,
+                column: column.clone(),
+                value: noise[row],
+            });
+        }
+        let weights: Vec<f64> = noise.iter().map(|noise| target_sd / noise).collect();
+        for (i, weight) in weights.iter().enumerate() {
+            self.rows.row_mut(i).iter_mut().for_each(|x| *x *= weight);
+            self.terms.iter_mut().for_each(|term| term.values[i] *= weight);
+        }
+        Ok(Some(weights))
+    }
+
+    /// X, a row of data a row; divided by its noise, where that is known row by row.
     pub fn rows(&self) -> &Matrix<f64> {
         &self.rows
     }
@@ -143,6 +250,14 @@ impl Design {
 
     pub(super) fn offset(&self) -> Option<&(String, Vec<f64>)> {
         self.offset.as_ref()
+    }
+
+    pub(super) fn noise(&self) -> Option<&(String, Vec<f64>)> {
+        self.noise.as_ref()
+    }
+
+    pub(super) fn terms(&self) -> &[Term] {
+        &self.terms
     }
 
     /// How a target of numbers is standardised.

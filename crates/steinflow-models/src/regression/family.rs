@@ -94,7 +94,7 @@ pub(super) fn log_exponential(x: f64) -> (f64, f64) {
 }
 
 /// ψ(x) = Γ′(x)/Γ(x), for x > 0: upwards by its recurrence to where its series is exact to the last digits.
-pub(super) fn digamma(mut x: f64) -> f64 {
+pub(crate) fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
         sum -= 1.0 / x;

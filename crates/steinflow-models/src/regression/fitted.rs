@@ -1,15 +1,19 @@
 //! A regression without its data: all but the parameters that predicting new rows takes.
 
+use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use steinflow::random::{Purpose, stream};
 use steinflow::{Error, Matrix};
 
+use super::groups::{FittedTerm, PlacedTerm};
 use super::{
     Bernoulli, Design, Family, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson, StudentT,
 };
 use crate::Result;
 use crate::data::{Recipe, Table, TableError};
+use crate::prediction::check::{OF_NUMBERS, share_of};
+use crate::prediction::{Check, LeaveOneOut};
 
 /// What predicts, together with parameters in the units of the table.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -22,6 +26,11 @@ pub struct Fitted {
     has_intercept: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     offset: Option<String>,
+    /// The column with the noise of every row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    noise: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<FittedTerm>,
     /// The standard deviation of the targets of the fit.
     target_sd: f64,
     family: Kind,
@@ -82,6 +91,8 @@ impl Fitted {
             features: design.features().to_vec(),
             has_intercept: design.names().len() > design.features().len(),
             offset: design.offset().map(|(name, _)| name.clone()),
+            noise: design.noise().map(|(name, _)| name.clone()),
+            groups: design.terms().iter().map(Into::into).collect(),
             target_sd: design.target_sd(),
             family,
         }
@@ -151,13 +162,68 @@ impl Fitted {
         })
     }
 
-    fn predict_by(
+    /// How data that the fit draws for the rows of a table compares with their targets; nothing without them.
+    /// Draws of the parameters are evenly spaced, no more than needed and than fit into memory.
+    pub fn checks(&self, parameters: &Matrix<f64>, table: &Table) -> Result<Vec<Check>> {
+        const MOST_SETS: usize = 400;
+        const MOST_NUMBERS: usize = 20_000_000;
+        let Some(targets) = self.targets(table)? else { return Ok(Vec::new()) };
+        let count = MOST_SETS.min(MOST_NUMBERS / targets.len()).clamp(1, parameters.rows().max(1));
+        let some = Matrix::from_fn(count, parameters.cols(), |i, j| {
+            parameters.row((i + 1) * parameters.rows() / count - 1)[j]
+        });
+        let rows: Vec<Vec<f64>> = with_family!(&self.family, family => {
+            let lines = self.lines(family, &some, table)?;
+            let of_row = |row: usize| {
+                let mut drawn = Vec::with_capacity(count);
+                lines.each_draw(row, |eta, extras, random| {
+                    drawn.push(family.draw(eta, extras, random));
+                });
+                drawn
+            };
+            (0..targets.len()).into_par_iter().map(of_row).collect()
+        });
+        let sets: Vec<Vec<f64>> =
+            (0..count).map(|set| rows.iter().map(|row| row[set]).collect()).collect();
+        let sets = || sets.iter().map(Vec::as_slice);
+        if self.classes().is_empty() {
+            let number = |(name, statistic)| Check::new(name, statistic, &targets, sets());
+            let mut found: Vec<Check> = OF_NUMBERS.into_iter().map(number).collect();
+            if let Kind::Poisson(_) | Kind::NegativeBinomial(_) = self.family {
+                found.push(Check::new("share of 0", share_of(0.0), &targets, sets()));
+            }
+            return Ok(found);
+        }
+        let class = |(k, name): (usize, &String)| {
+            Check::new(format!("share of {name}"), share_of(k as f64), &targets, sets())
+        };
+        Ok(self.classes().iter().enumerate().map(class).collect())
+    }
+
+    /// How well each row of the table that it was fitted to would be predicted without it.
+    pub fn leave_one_out(&self, parameters: &Matrix<f64>, table: &Table) -> Result<LeaveOneOut> {
+        let Some(targets) = self.targets(table)? else {
+            let (file, column) = (table.file().to_owned(), self.target.clone());
+            return Err(TableError::MissingFeature { file, column }.into());
+        };
+        with_family!(&self.family, family => {
+            let lines = self.lines(family, parameters, table)?;
+            Ok(LeaveOneOut::new(targets.len(), |row| {
+                let mut found = Vec::with_capacity(parameters.rows());
+                lines.each_draw(row, |eta, extras, _| {
+                    found.push(family.log_density(eta, extras, targets[row]));
+                });
+                found
+            }))
+        })
+    }
+
+    fn lines<'a>(
         &self,
         family: &impl Family,
-        parameters: &Matrix<f64>,
-        table: &Table,
-        targets: Option<&[f64]>,
-    ) -> Result<Vec<RowPrediction>> {
+        parameters: &'a Matrix<f64>,
+        table: &'a Table,
+    ) -> Result<Lines<'a>> {
         let line = self.features.len() + usize::from(self.has_intercept);
         let (predictors, extra) = (family.predictors(), family.extra_names().len());
         let dim = parameters.cols();
@@ -170,41 +236,49 @@ impl Fitted {
             .into());
         }
         let position = |name: &String| table.position(Some(name));
-        let columns = self.features.iter().map(position).collect::<Result<Vec<_>, _>>()?;
-        let offset = self.offset.as_ref().map(position).transpose()?;
+        let place = |term: &FittedTerm| term.place(&self.parameters, table);
         // ψ as the family has it; it stands last.
-        let extras: Vec<Vec<f64>> = (0..parameters.rows())
-            .map(|draw| {
-                let mut extras = parameters.row(draw)[dim - extra..].to_vec();
-                family.hide(&mut extras, 0.0);
-                extras
-            })
-            .collect();
+        let extras = |draw: usize| {
+            let mut extras = parameters.row(draw)[dim - extra..].to_vec();
+            family.hide(&mut extras, 0.0);
+            extras
+        };
+        Ok(Lines {
+            parameters,
+            table,
+            line,
+            predictors,
+            columns: self.features.iter().map(position).collect::<Result<Vec<_>, _>>()?,
+            offset: self.offset.as_ref().map(position).transpose()?,
+            noise: self.noise.as_ref().map(position).transpose()?,
+            groups: self.groups.iter().map(place).collect::<Result<Vec<_>>>()?,
+            extras: (0..parameters.rows()).map(extras).collect(),
+        })
+    }
+
+    fn predict_by(
+        &self,
+        family: &impl Family,
+        parameters: &Matrix<f64>,
+        table: &Table,
+        targets: Option<&[f64]>,
+    ) -> Result<Vec<RowPrediction>> {
+        let lines = self.lines(family, parameters, table)?;
         let row = |row: usize| {
-            let values = table.values().row(row);
-            let mut random = stream(0, Purpose::Prediction, table.number(row) as u64, 0);
-            let mut eta = vec![0.0; predictors];
             let mut found = RowPrediction::default();
             let (mut means, mut log_densities) = (Vec::new(), Vec::new());
-            for (draw, extras) in extras.iter().enumerate() {
-                for (eta, line) in eta.iter_mut().zip(parameters.row(draw).chunks_exact(line)) {
-                    let (intercept, slopes) = line.split_at(line.len() - columns.len());
-                    let start = intercept.first().copied().unwrap_or(0.0)
-                        + offset.map_or(0.0, |offset| values[offset]);
-                    *eta =
-                        slopes.iter().zip(&columns).fold(start, |sum, (b, &j)| sum + b * values[j]);
-                }
-                means.push(family.moments(&eta, extras));
-                found.draws.push(family.draw(&eta, extras, &mut random));
-                if let Some(probabilities) = family.probabilities(&eta, extras) {
+            lines.each_draw(row, |eta, extras, random| {
+                means.push(family.moments(eta, extras));
+                found.draws.push(family.draw(eta, extras, random));
+                if let Some(probabilities) = family.probabilities(eta, extras) {
                     found.probabilities.resize(probabilities.len(), 0.0);
                     let sums = found.probabilities.iter_mut();
                     sums.zip(probabilities)
                         .for_each(|(sum, p)| *sum += p / parameters.rows() as f64);
                 }
                 log_densities
-                    .extend(targets.map(|targets| family.log_density(&eta, extras, targets[row])));
-            }
+                    .extend(targets.map(|targets| family.log_density(eta, extras, targets[row])));
+            });
             found.draws.sort_by(f64::total_cmp);
             let count = means.len() as f64;
             found.mean = means.iter().map(|(mean, _)| mean / count).sum();
@@ -217,6 +291,46 @@ impl Fitted {
             found
         };
         Ok((0..table.values().rows()).into_par_iter().map(row).collect())
+    }
+}
+
+/// The predictors of a table's rows, by draws of the parameters.
+struct Lines<'a> {
+    parameters: &'a Matrix<f64>,
+    table: &'a Table,
+    /// Coefficients of a predictor.
+    line: usize,
+    predictors: usize,
+    columns: Vec<usize>,
+    offset: Option<usize>,
+    noise: Option<usize>,
+    groups: Vec<PlacedTerm>,
+    /// ψ of every draw.
+    extras: Vec<Vec<f64>>,
+}
+
+impl Lines<'_> {
+    /// Visits η and ψ of a row, draw by draw, with random numbers that depend on where the row stands in its
+    /// file alone.
+    fn each_draw(&self, row: usize, mut visit: impl FnMut(&[f64], &[f64], &mut ChaCha8Rng)) {
+        let values = self.table.values().row(row);
+        let mut random = stream(0, Purpose::Prediction, self.table.number(row) as u64, 0);
+        let mut eta = vec![0.0; self.predictors];
+        let own_noise = self.noise.map(|noise| vec![values[noise].ln()]);
+        for (draw, extras) in self.extras.iter().enumerate() {
+            let lines = self.parameters.row(draw).chunks_exact(self.line.max(1));
+            for (eta, line) in eta.iter_mut().zip(lines) {
+                let (intercept, slopes) = line.split_at(line.len() - self.columns.len());
+                let start = intercept.first().copied().unwrap_or(0.0)
+                    + self.offset.map_or(0.0, |offset| values[offset]);
+                let terms = slopes.iter().zip(&self.columns);
+                *eta = terms.fold(start, |sum, (b, &j)| sum + b * values[j]);
+            }
+            for term in &self.groups {
+                eta[0] += term.add(self.parameters, draw, values, &mut random);
+            }
+            visit(&eta, own_noise.as_ref().unwrap_or(extras), &mut random);
+        }
     }
 }
 

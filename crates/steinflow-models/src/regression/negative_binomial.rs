@@ -17,7 +17,7 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
     formula: "E y = μ = exp(Xβ + offset), Var y = μ + αμ², β ~ N(0, s²) for standardised features, s = \
               prior-sd, the intercept about the mean rate, α ~ Exponential(1)",
     reference: "textbook",
-    options: with_options!("prior", "offset"),
+    options: with_options!("prior", "offset", "groups", "slopes"),
     single: build,
     double: build,
 };

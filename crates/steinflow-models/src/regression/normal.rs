@@ -23,7 +23,7 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
     formula: "y ~ N(Xβ, σ²), β ~ N(0, s²) for standardised features and target, s = prior-sd, σ ~ \
               Exponential(1) in standard deviations of the target, or noise-sd",
     reference: "textbook",
-    options: with_options!("prior", "noise_sd"),
+    options: with_options!("prior", "noise_sd", "noise_column", "groups", "slopes"),
     single: build,
     double: build,
 };
@@ -60,16 +60,27 @@ impl<T: Real> LinearRegression<T> {
         Self::of(design, prior, noise_sd)
     }
 
-    fn of(design: Design, prior: Prior, noise_sd: Option<f64>) -> Result<Self> {
+    fn of(mut design: Design, prior: Prior, noise_sd: Option<f64>) -> Result<Self> {
         let scaling = design.target_scaling()?;
+        let mut y = standardised(&design, scaling);
+        let weights = design.divide_by_noise(scaling.sd)?;
         if let Some(noise_sd) = noise_sd {
             require_scale("noise-sd", noise_sd)?;
             require_scale("noise-sd in standard deviations of the target", noise_sd / scaling.sd)?;
         }
-        let known = noise_sd.map(|noise_sd| noise_sd / scaling.sd);
-        let y = standardised(&design, scaling);
+        let known = match (noise_sd, &weights) {
+            (Some(noise_sd), Some(_)) => {
+                let remedy = "the noise is that of a column already; leave one of them out";
+                return Err(steinflow::Error::setting("noise-sd", noise_sd, remedy).into());
+            }
+            (None, Some(weights)) => {
+                y.iter_mut().zip(weights).for_each(|(y, weight)| *y *= weight);
+                Some(1.0)
+            }
+            (noise_sd, None) => noise_sd.map(|noise_sd| noise_sd / scaling.sd),
+        };
         let posterior = match known {
-            Some(noise) if !prior.is_horseshoe => {
+            Some(noise) if !prior.is_horseshoe && design.terms().is_empty() => {
                 Some(posterior(design.rows(), &y, prior.sd, noise)?)
             }
             _ => None,
@@ -113,9 +124,9 @@ fn posterior(x: &Matrix<f64>, y: &[f64], prior_sd: f64, noise_sd: f64) -> Result
 }
 
 impl Normal {
-    /// σ in standard units.
+    /// σ in standard units; of a row with a noise of its own, that.
     fn noise(&self, extras: &[f64]) -> f64 {
-        self.known.unwrap_or_else(|| extras[0].exp())
+        extras.first().map_or_else(|| self.known.unwrap_or(1.0), |x| x.exp())
     }
 }
 

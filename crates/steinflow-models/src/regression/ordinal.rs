@@ -19,14 +19,14 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
               N(0, 5²), gaps between cutpoints ~ Exponential(1); the order is that of numbers, or of the \
               alphabet",
     reference: "McCullagh (1980), Journal of the Royal Statistical Society B 42",
-    options: with_options!(),
+    options: with_options!("groups", "slopes"),
     single: build,
     double: build,
 };
 
 fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
     // The cutpoints are its intercepts.
-    let design = Design::of(spec)?.without_intercept();
+    let design = Design::of(spec)?.without_intercept()?;
     let prior = Prior::of(spec, design.names().len())?;
     let (classes, y) = design.classes()?;
     let family = Ordinal { classes };

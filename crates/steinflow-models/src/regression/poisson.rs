@@ -16,7 +16,7 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
     formula: "y ~ Poisson(exp(Xβ + offset)), β ~ N(0, s²) for standardised features, s = prior-sd, the \
               intercept about the mean rate",
     reference: "textbook",
-    options: with_options!("prior", "offset"),
+    options: with_options!("prior", "offset", "groups", "slopes"),
     single: build,
     double: build,
 };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use steinflow::target::DeviceSource;
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
+use super::groups::Groups;
 use super::predictor::Predictor;
 use super::{Design, Family, Fitted, Prior, START_SD};
 use crate::data::Scaling;
@@ -26,6 +27,7 @@ pub struct Regression<T, F> {
 #[derive(Clone, Debug, PartialEq)]
 struct Layout<F> {
     prior: Prior,
+    groups: Groups,
     family: F,
     /// Of the features.
     scalings: Vec<Scaling>,
@@ -48,10 +50,17 @@ impl<T: Real, F: Family> Regression<T, F> {
             None if base == 0.0 => Vec::new(),
             None => vec![base; target.len()],
         };
-        let predictor = Predictor::new(design.rows(), target, &offset);
+        // Where no feature and no group matters.
+        let mut slopes = if offset.is_empty() { vec![0.0; target.len()] } else { offset.clone() };
+        if !design.terms().is_empty() {
+            let start = family.start();
+            family.log_likelihood(&mut slopes, target, &start, &mut vec![0.0; start.len()]);
+        }
+        let groups = Groups::new(design.terms(), &slopes, family.units().1);
+        let predictor = Predictor::new(&design, target, &offset);
         let (scalings, columns) = (design.scalings().to_vec(), design.names().len());
         let has_intercept = columns > scalings.len();
-        let layout = Arc::new(Layout { prior, family, scalings, has_intercept, base });
+        let layout = Arc::new(Layout { prior, groups, family, scalings, has_intercept, base });
         Self { predictor, design, layout, posterior: None }
     }
 
@@ -67,10 +76,16 @@ impl<T: Real, F: Family> Regression<T, F> {
 }
 
 impl<F: Family> Layout<F> {
+    fn dim(&self) -> usize {
+        self.prior.dim() + self.groups.dim() + self.family.extra_names().len()
+    }
+
     /// From θ to the units of the table, in place.
     fn show(&self, theta: &mut [f64]) {
-        let (own, extras) = theta.split_at_mut(self.prior.dim());
+        let (own, rest) = theta.split_at_mut(self.prior.dim());
+        let (effects, extras) = rest.split_at_mut(self.groups.dim());
         self.prior.show(own);
+        self.groups.show(effects);
         let ((mean, sd), mut shift) = (self.family.units(), 0.0);
         let first = usize::from(self.has_intercept);
         for line in own[..self.prior.coefficients].chunks_exact_mut(first + self.scalings.len()) {
@@ -88,7 +103,9 @@ impl<F: Family> Layout<F> {
 
     /// The way back.
     fn hide(&self, shown: &mut [f64]) {
-        let (own, extras) = shown.split_at_mut(self.prior.dim());
+        let (own, rest) = shown.split_at_mut(self.prior.dim());
+        let (effects, extras) = rest.split_at_mut(self.groups.dim());
+        self.groups.hide(effects);
         let ((mean, sd), mut shift) = (self.family.units(), 0.0);
         let first = usize::from(self.has_intercept);
         for line in own[..self.prior.coefficients].chunks_exact_mut(first + self.scalings.len()) {
@@ -108,7 +125,7 @@ impl<F: Family> Layout<F> {
 
 impl<T: Real, F: Family> LogDensity<T> for Regression<T, F> {
     fn dim(&self) -> usize {
-        self.layout.prior.dim() + self.layout.family.extra_names().len()
+        self.layout.dim()
     }
 
     fn data_rows(&self) -> usize {
@@ -122,13 +139,15 @@ impl<T: Real, F: Family> LogDensity<T> for Regression<T, F> {
         log_density: &mut [T],
         score: MatMut<'_, T>,
     ) -> steinflow::Result<()> {
-        let parts = (&self.layout.prior, &self.layout.family);
+        let Layout { prior, groups, family, .. } = &*self.layout;
+        let parts = (prior, groups, family);
         self.predictor.evaluate(parts, theta, rows, log_density, score)
     }
 
     fn device_source(&self) -> Option<DeviceSource> {
         let Prior { sd, is_horseshoe, .. } = self.layout.prior;
-        let code = self.layout.family.device_code().filter(|_| !is_horseshoe)?;
+        let is_plain = !is_horseshoe && self.layout.groups.is_empty();
+        let code = self.layout.family.device_code().filter(|_| is_plain)?;
         self.predictor.device_source(code, sd)
     }
 }
@@ -148,19 +167,21 @@ where
                 .collect(),
         };
         names.extend(layout.prior.further_names(columns));
+        names.extend(layout.groups.names());
         names.extend(layout.family.extra_names());
         names
     }
 
     fn start(&self) -> Start {
-        let mut mean = vec![0.0; self.layout.prior.dim()];
+        let mut mean = vec![0.0; self.layout.prior.dim() + self.layout.groups.dim()];
         mean.extend(self.layout.family.start());
         Start { mean, sd: START_SD }
     }
 
     fn units(&self) -> Option<Units> {
         let (to, from) = (Arc::clone(&self.layout), Arc::clone(&self.layout));
-        let is_affine = !to.prior.is_horseshoe && to.family.extra_names().is_empty();
+        let is_affine =
+            !to.prior.is_horseshoe && to.groups.is_empty() && to.family.extra_names().is_empty();
         Some(Units::new(is_affine, move |x| to.show(x), move |x| from.hide(x)))
     }
 

@@ -1,12 +1,14 @@
-//! The posterior of any model with a linear predictor η = Xβ + o, for all particles at once:
-//! log π(θ) = c Σᵢ ℓ(ηᵢ, yᵢ, ψ) + log p(β) + log p(ψ), with the coefficients β and the parameters ψ of
-//! the likelihood both parts of θ, and c = n / batch size on a minibatch and 1 otherwise.
+//! The posterior of any model with a linear predictor η = Xβ + o + u[g]·v, for all particles at once:
+//! log π(θ) = c Σᵢ ℓ(ηᵢ, yᵢ, ψ) + log p(β) + log p(u) + log p(ψ), with the coefficients β, the effects u of
+//! groups and the parameters ψ of the likelihood all parts of θ, and c = n / batch size on a minibatch and 1
+//! otherwise.
 
 use rayon::prelude::*;
 use steinflow::target::DeviceSource;
 use steinflow::{Error, MatMut, MatRef, Matrix, Minibatch, Real};
 
-use super::{Family, Prior};
+use super::groups::{GroupRows, Groups};
+use super::{Design, Family, Prior};
 use crate::checks::require_shapes;
 use crate::pool::{Loan, Pool};
 
@@ -31,6 +33,7 @@ pub(super) struct Predictor<T> {
     target: Vec<T>,
     /// o, or nothing where it is 0.
     offset: Vec<T>,
+    groups: GroupRows<T>,
     gathered: Pool<Gathered<T>>,
     tiles: Pool<Tile<T>>,
 }
@@ -38,8 +41,8 @@ pub(super) struct Predictor<T> {
 /// Buffers are no part of what a model is.
 impl<T: PartialEq> PartialEq for Predictor<T> {
     fn eq(&self, other: &Self) -> bool {
-        let own = (&self.rows, &self.target, &self.offset);
-        own == (&other.rows, &other.target, &other.offset)
+        let own = (&self.rows, &self.target, &self.offset, &self.groups);
+        own == (&other.rows, &other.target, &other.offset, &other.groups)
     }
 }
 
@@ -49,11 +52,18 @@ struct Gathered<T> {
     columns: Vec<T>,
     target: Vec<T>,
     offset: Vec<T>,
+    groups: GroupRows<T>,
 }
 
 impl<T> Default for Gathered<T> {
     fn default() -> Self {
-        Self { rows: Vec::new(), columns: Vec::new(), target: Vec::new(), offset: Vec::new() }
+        Self {
+            rows: Vec::new(),
+            columns: Vec::new(),
+            target: Vec::new(),
+            offset: Vec::new(),
+            groups: GroupRows::default(),
+        }
     }
 }
 
@@ -64,6 +74,9 @@ struct Tile<T> {
     /// β, and ∂Σℓ/∂β.
     coefficients: Vec<T>,
     slopes: Vec<T>,
+    /// u, and ∂Σℓ/∂u.
+    effects: Vec<T>,
+    effect_slopes: Vec<T>,
     /// ψ, and ∂Σℓ/∂ψ.
     extras: Vec<f64>,
     extra_slopes: Vec<f64>,
@@ -75,6 +88,8 @@ impl<T> Default for Tile<T> {
             eta: Vec::new(),
             coefficients: Vec::new(),
             slopes: Vec::new(),
+            effects: Vec::new(),
+            effect_slopes: Vec::new(),
             extras: Vec::new(),
             extra_slopes: Vec::new(),
         }
@@ -82,14 +97,15 @@ impl<T> Default for Tile<T> {
 }
 
 impl<T: Real> Predictor<T> {
-    pub(super) fn new(rows: &Matrix<f64>, target: &[f64], offset: &[f64]) -> Self {
-        let rows = rows.cast();
+    pub(super) fn new(design: &Design, target: &[f64], offset: &[f64]) -> Self {
+        let rows = design.rows().cast();
         let mut columns = Vec::with_capacity(rows.as_slice().len());
         write_columns(rows.as_slice(), rows.cols(), &mut columns);
+        let groups = GroupRows::new(design.terms(), target.len());
         let cast = |values: &[f64]| values.iter().map(|&x| T::of(x)).collect();
         let (target, offset) = (cast(target), cast(offset));
         let (gathered, tiles) = (Pool::default(), Pool::default());
-        Self { rows, columns, target, offset, gathered, tiles }
+        Self { rows, columns, target, offset, groups, gathered, tiles }
     }
 
     /// The posterior as text, with a likelihood `real likelihood(real eta, real y, real *slope)`; none where
@@ -110,13 +126,13 @@ impl<T: Real> Predictor<T> {
     /// Evaluates every particle.
     pub(super) fn evaluate(
         &self,
-        (prior, family): (&Prior, &impl Family),
+        (prior, groups, family): (&Prior, &Groups, &impl Family),
         theta: MatRef<'_, T>,
         batch: Option<&Minibatch>,
         log_density: &mut [T],
         mut score: MatMut<'_, T>,
     ) -> steinflow::Result<()> {
-        let dim = prior.dim() + family.extra_names().len();
+        let dim = prior.dim() + groups.dim() + family.extra_names().len();
         require_shapes(dim, theta, log_density, score.rows(), score.cols())?;
         let gathered = batch.map(|batch| self.gather(batch)).transpose()?;
         let scale = batch.map_or(1.0, |batch| batch.scale);
@@ -127,6 +143,7 @@ impl<T: Real> Predictor<T> {
                 columns: &gathered.columns,
                 target: &gathered.target,
                 offset: &gathered.offset,
+                groups: &gathered.groups,
                 features,
             },
             None => Data {
@@ -134,6 +151,7 @@ impl<T: Real> Predictor<T> {
                 columns: &self.columns,
                 target: &self.target,
                 offset: &self.offset,
+                groups: &self.groups,
                 features,
             },
         };
@@ -147,24 +165,28 @@ impl<T: Real> Predictor<T> {
             .with_max_len(1)
             .for_each(|((values, scores), theta)| {
                 let mut tile = self.tiles.lend();
-                let sums = data.likelihood_tile((prior, family), theta, dim, &mut tile);
-                let Tile { slopes, extras, extra_slopes, .. } = &mut *tile;
+                let sums = data.likelihood_tile((prior, groups, family), theta, dim, &mut tile);
+                let Tile { slopes, effect_slopes, extras, extra_slopes, .. } = &mut *tile;
                 let coefficients = features * family.predictors();
-                let extra = dim - prior.dim();
+                let (effects, extra) = (groups.effects(), dim - prior.dim() - groups.dim());
                 for (i, (value, sum)) in values.iter_mut().zip(sums).enumerate() {
                     let (theta, score) = (&theta[i * dim..][..dim], &mut scores[i * dim..][..dim]);
                     let slopes = &slopes[i * coefficients..][..coefficients];
                     let (own, rest) = score.split_at_mut(prior.dim());
-                    let prior = prior.add(scale, &theta[..own.len()], slopes, own);
+                    let (of_groups, rest) = rest.split_at_mut(groups.dim());
+                    let place = own.len()..own.len() + of_groups.len();
+                    let mut log_prior = prior.add(scale, &theta[..own.len()], slopes, own);
+                    let slopes = &effect_slopes[i * effects..][..effects];
+                    log_prior += groups.add(scale, &theta[place], slopes, of_groups);
                     let slopes = &mut extra_slopes[i * extra..][..extra];
                     for slope in slopes.iter_mut() {
                         *slope *= scale;
                     }
-                    let of_extras = family.log_prior(&extras[i * extra..][..extra], slopes);
+                    log_prior += family.log_prior(&extras[i * extra..][..extra], slopes);
                     for (score, &slope) in rest.iter_mut().zip(&*slopes) {
                         *score = T::of(slope);
                     }
-                    *value = T::of(scale * sum + prior + of_extras);
+                    *value = T::of(scale * sum + log_prior);
                 }
             });
         Ok(())
@@ -177,7 +199,7 @@ impl<T: Real> Predictor<T> {
             return Err(Error::setting("minibatch index", index, remedy));
         }
         let mut gathered = self.gathered.lend();
-        let Gathered { rows, columns, target, offset } = &mut *gathered;
+        let Gathered { rows, columns, target, offset, groups } = &mut *gathered;
         rows.clear();
         target.clear();
         offset.clear();
@@ -186,6 +208,7 @@ impl<T: Real> Predictor<T> {
             target.push(self.target[index]);
             offset.extend(self.offset.get(index));
         }
+        groups.gather(&self.groups, &batch.indices);
         write_columns(rows, self.rows.cols(), columns);
         Ok(gathered)
     }
@@ -208,6 +231,7 @@ struct Data<'a, T> {
     columns: &'a [T],
     target: &'a [T],
     offset: &'a [T],
+    groups: &'a GroupRows<T>,
     features: usize,
 }
 
@@ -215,26 +239,31 @@ impl<T: Real> Data<'_, T> {
     /// Leaves ∂Σℓ/∂β and ∂Σℓ/∂ψ of a tile of particles in `tile` and returns their Σᵢℓᵢ, summed in `f64`.
     fn likelihood_tile(
         &self,
-        (prior, family): (&Prior, &impl Family),
+        (prior, groups, family): (&Prior, &Groups, &impl Family),
         theta: &[T],
         dim: usize,
         tile: &mut Tile<T>,
     ) -> [f64; MOST_PARTICLES_PER_TILE] {
         let (features, predictors) = (self.features, family.predictors());
         let particles = theta.len() / dim;
-        let Tile { eta, coefficients, slopes, extras, extra_slopes } = tile;
+        let Tile { eta, coefficients, slopes, effects, effect_slopes, extras, extra_slopes } = tile;
         coefficients.clear();
+        effects.clear();
         extras.clear();
         for theta in theta.chunks_exact(dim) {
             let (own, rest) = theta.split_at(prior.dim());
+            let (of_groups, rest) = rest.split_at(groups.dim());
             prior.coefficients(own, coefficients);
+            groups.append_effects(of_groups, effects);
             extras.extend(rest.iter().map(|x| x.as_f64()));
         }
         slopes.clear();
         slopes.resize(coefficients.len(), T::zero());
+        effect_slopes.clear();
+        effect_slopes.resize(effects.len(), T::zero());
         extra_slopes.clear();
         extra_slopes.resize(extras.len(), 0.0);
-        let extra = extras.len() / particles;
+        let (effect, extra) = (effects.len() / particles, extras.len() / particles);
         let mut sums = [0.0; MOST_PARTICLES_PER_TILE];
         let lines = particles * predictors;
         eta.resize(lines * ROWS_PER_TILE.min(self.target.len()), T::zero());
@@ -254,7 +283,14 @@ impl<T: Real> Data<'_, T> {
             for (i, eta) in eta.chunks_exact_mut(predictors * count).enumerate() {
                 let own = i * extra..(i + 1) * extra;
                 let (extras, slopes) = (&extras[own.clone()], &mut extra_slopes[own]);
+                let of_groups = i * effect..(i + 1) * effect;
+                if effect > 0 {
+                    self.groups.add_to(first, &effects[of_groups.clone()], eta);
+                }
                 sums[i] += family.log_likelihood(eta, target, extras, slopes);
+                if effect > 0 {
+                    self.groups.add_slopes(first, eta, &mut effect_slopes[of_groups]);
+                }
             }
             T::accumulate_product(eta, rows, slopes, lines, features, count);
             first += count;

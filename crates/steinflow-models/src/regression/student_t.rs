@@ -19,7 +19,7 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
     formula: "(y − Xβ)/σ ~ t(ν), β ~ N(0, s²) for standardised features and target, s = prior-sd, σ ~ \
               Exponential(1) in standard deviations of the target, ν ~ Gamma(2, 0.1)",
     reference: "Juárez and Steel (2010), Journal of Business & Economic Statistics 28",
-    options: with_options!("prior"),
+    options: with_options!("prior", "groups", "slopes"),
     single: build,
     double: build,
 };

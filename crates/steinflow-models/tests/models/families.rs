@@ -14,7 +14,7 @@ use steinflow_models::{Describe, Model, ModelSpec, build};
 use crate::support::{at, random_points};
 
 /// Rows of two features on scales of their own, an exposure, and targets of every kind.
-fn data(name: &str, rows: usize) -> PathBuf {
+pub fn data(name: &str, rows: usize) -> PathBuf {
     let mut noise = Matrix::zeros(rows, 4);
     fill_standard_normal(&mut stream(5, Purpose::Start, 0, 0), noise.as_mut_slice());
     let mut text = "size,age,exposure,number,count,class,grade,answer\n".to_owned();
@@ -44,7 +44,7 @@ fn data(name: &str, rows: usize) -> PathBuf {
 }
 
 /// A regression of one of the targets on both features.
-fn spec(model: &str, data: &Path, prior: &str) -> ModelSpec {
+pub fn spec(model: &str, data: &Path, prior: &str) -> ModelSpec {
     let target = match model {
         "linear-regression" | "student-t-regression" => "number",
         "logistic-regression" => "answer",
@@ -83,29 +83,32 @@ fn all(data: &Path) -> Vec<ModelSpec> {
 #[test]
 fn scores_are_the_gradients_of_the_log_densities() {
     let path = data("families-scores.csv", 60);
-    for spec in all(&path) {
-        let (wide, narrow) = (build::<f64>(&spec).unwrap(), build::<f32>(&spec).unwrap());
-        let name = format!("{} {:?}", spec.name(), spec.prior);
-        let points = random_points(10, wide.dim(), 0.7, 3);
-        for i in 0..points.rows() {
-            let rounded: Vec<f32> = points.row(i).iter().map(|&x| x as f32).collect();
-            let mut point: Vec<f64> = rounded.iter().map(|&x| f64::from(x)).collect();
-            let (value, score) = at(&*wide, &point, None);
-            let (value_f32, score_f32) = at(&*narrow, &rounded, None);
-            assert!((f64::from(value_f32) - value).abs() < 1e-4 * value.abs(), "{name}");
-            let scale = score.iter().fold(1.0_f64, |scale, s| scale.max(s.abs()));
-            for j in 0..point.len() {
-                let (centre, step) = (point[j], 1e-5);
-                point[j] = centre + step;
-                let above = at(&*wide, &point, None).0;
-                point[j] = centre - step;
-                let below = at(&*wide, &point, None).0;
-                point[j] = centre;
-                let slope = (above - below) / (2.0 * step);
-                let found = (score[j], f64::from(score_f32[j]));
-                assert!((slope - found.0).abs() < 1e-6 * scale, "{name}, {j}: {found:?}, {slope}");
-                assert!((slope - found.1).abs() < 1e-3 * scale, "{name}, {j}: {found:?}, {slope}");
-            }
+    all(&path).iter().for_each(check_scores);
+}
+
+/// Scores in both precisions are differences of log densities.
+pub fn check_scores(spec: &ModelSpec) {
+    let (wide, narrow) = (build::<f64>(spec).unwrap(), build::<f32>(spec).unwrap());
+    let name = format!("{} {:?}", spec.name(), spec.prior);
+    let points = random_points(10, wide.dim(), 0.7, 3);
+    for i in 0..points.rows() {
+        let rounded: Vec<f32> = points.row(i).iter().map(|&x| x as f32).collect();
+        let mut point: Vec<f64> = rounded.iter().map(|&x| f64::from(x)).collect();
+        let (value, score) = at(&*wide, &point, None);
+        let (value_f32, score_f32) = at(&*narrow, &rounded, None);
+        assert!((f64::from(value_f32) - value).abs() < 1e-4 * value.abs(), "{name}");
+        let scale = score.iter().fold(1.0_f64, |scale, s| scale.max(s.abs()));
+        for j in 0..point.len() {
+            let (centre, step) = (point[j], 1e-5);
+            point[j] = centre + step;
+            let above = at(&*wide, &point, None).0;
+            point[j] = centre - step;
+            let below = at(&*wide, &point, None).0;
+            point[j] = centre;
+            let slope = (above - below) / (2.0 * step);
+            let found = (score[j], f64::from(score_f32[j]));
+            assert!((slope - found.0).abs() < 1e-6 * scale, "{name}, {j}: {found:?}, {slope}");
+            assert!((slope - found.1).abs() < 1e-3 * scale, "{name}, {j}: {found:?}, {slope}");
         }
     }
 }
@@ -113,18 +116,21 @@ fn scores_are_the_gradients_of_the_log_densities() {
 #[test]
 fn what_is_shown_leads_back() {
     let path = data("families-units.csv", 40);
-    for spec in all(&path) {
-        let model = build::<f64>(&spec).unwrap();
-        let (dim, units) = (model.dim(), model.units().unwrap());
-        let theta = random_points(5, dim, 0.8, 4);
-        let shown = units.show(&theta, dim);
-        assert_ne!(shown, theta);
-        let back = units.hide(&shown, dim);
-        for (a, b) in back.as_slice().iter().zip(theta.as_slice()) {
-            assert!((a - b).abs() < 1e-9, "{}: {a} and {b}", spec.name());
-        }
-        assert_eq!(model.parameter_names().len(), dim);
+    all(&path).iter().for_each(check_units);
+}
+
+/// The way from θ to what is shown, and back.
+pub fn check_units(spec: &ModelSpec) {
+    let model = build::<f64>(spec).unwrap();
+    let (dim, units) = (model.dim(), model.units().unwrap());
+    let theta = random_points(5, dim, 0.8, 4);
+    let shown = units.show(&theta, dim);
+    assert_ne!(shown, theta);
+    let back = units.hide(&shown, dim);
+    for (a, b) in back.as_slice().iter().zip(theta.as_slice()) {
+        assert!((a - b).abs() < 1e-9, "{}: {a} and {b}", spec.name());
     }
+    assert_eq!(model.parameter_names().len(), dim);
 }
 
 /// log p(y) by the textbook, from parameters as they are shown and a row of the table.
@@ -252,7 +258,7 @@ fn densities_are_those_of_the_textbook_in_units_of_the_table() {
 }
 
 /// The mean and standard deviation of every parameter as it is shown, by a long run.
-fn long_run(model: &dyn Model<f64>) -> Vec<(f64, f64)> {
+pub fn long_run(model: &dyn Model<f64>) -> Vec<(f64, f64)> {
     let (moments, effective) = run(model);
     assert!(effective >= 2000.0, "{effective}");
     moments

@@ -3,9 +3,12 @@
 mod catalogue;
 mod csv_errors;
 mod data_sets;
+mod density;
 mod exact_answers;
 mod false_alarms;
 mod families;
+mod fits;
+mod groups;
 mod reference;
 mod reference_vectors;
 mod regression_data;

@@ -1,9 +1,9 @@
 //! Tables as people keep them: what is made of every kind of column, and what new rows become.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use steinflow_models::TableError;
 use steinflow_models::data::{Choices, Missing, Recipe, Table, read_new_rows, read_table};
+use steinflow_models::{ModelSpec, TableError, build};
 
 fn choose(text: &str, choices: &Choices) -> Table {
     Table::choose_from_reader(text.as_bytes(), "data.csv", choices).unwrap()
@@ -133,4 +133,49 @@ fn a_data_set_with_a_name_can_be_chosen_from() {
     let fewer = read_table(Path::new("penguins"), None, &choices).unwrap().0;
     assert_eq!((all.columns().len(), fewer.columns().len()), (7, 6));
     assert_eq!(fewer.values().rows(), 333);
+}
+
+#[test]
+fn a_formula_multiplies_columns_and_new_rows_go_the_same_way() {
+    let text = "price,area,district,age,id\n1,10,2,3,7\n2,20,1,4,8\n4,30,2,6,9\n5,15,3,7,5\n";
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("formula.csv");
+    std::fs::write(&path, text).unwrap();
+    let spec = |formula: &str| ModelSpec {
+        data: Some(path.clone()),
+        formula: Some(formula.to_owned()),
+        ..ModelSpec::named("linear-regression")
+    };
+    let fit = |formula: &str| build::<f64>(&spec(formula));
+    let model = fit("price ~ area + C(district):age").unwrap();
+    // Without `age` by itself, every district has a slope.
+    let ages = ["district[1]:age", "district[2]:age", "district[3]:age"];
+    let names = [&["intercept", "area"][..], &ages, &["noise"]].concat();
+    assert_eq!(model.parameter_names(), names);
+    let fitted = model.fitted().unwrap();
+    let new = path.with_file_name("formula-new.csv");
+    std::fs::write(&new, "age,district,area\n5,3,12\n").unwrap();
+    let table = read_new_rows(&new, None, fitted.recipe()).unwrap();
+    assert_eq!(table.columns(), [&["area"][..], &ages].concat());
+    assert_eq!(table.values().row(0), [12.0, 0.0, 0.0, 5.0]);
+    assert_eq!(
+        fit("price ~ age + C(district):age").unwrap().parameter_names(),
+        ["intercept", "age", ages[1], ages[2], "noise"]
+    );
+    assert_eq!(
+        fit("price ~ area*age").unwrap().parameter_names(),
+        ["intercept", "area", "age", "area:age", "noise"]
+    );
+    assert_eq!(
+        fit("price ~ . - id").unwrap().parameter_names(),
+        ["intercept", "area", "district", "age", "noise"]
+    );
+    for (formula, expected) in
+        [("price ~ aria", "did you mean `area`?"), ("price ~ area:agee", "did you mean `age`?")]
+    {
+        let error = fit(formula).err().unwrap().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let both = ModelSpec { target: Some("price".into()), ..spec("price ~ area") };
+    let error = build::<f64>(&both).err().unwrap().to_string();
+    assert!(error.contains("leave those out"), "{error}");
 }

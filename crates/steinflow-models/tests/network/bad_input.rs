@@ -11,7 +11,11 @@ fn rejected(
     targets: &[f64],
     precisions: Precisions,
 ) -> String {
-    let architecture = Architecture { hidden: hidden.to_vec(), activation: Activation::Relu };
+    let architecture = Architecture {
+        hidden: hidden.to_vec(),
+        activation: Activation::Relu,
+        ..Default::default()
+    };
     let error = Bnn::<f64>::new(&architecture, inputs, targets, precisions).unwrap_err();
     assert!(error.is_usage());
     error.to_string()

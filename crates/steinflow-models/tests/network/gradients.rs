@@ -96,7 +96,8 @@ fn both_precisions_agree() {
 #[test]
 fn a_network_of_width_one_by_hand() {
     let inputs = Matrix::from_vec(vec![2.0], 1, 1).unwrap();
-    let architecture = Architecture { hidden: vec![1], activation: Activation::Relu };
+    let architecture =
+        Architecture { hidden: vec![1], activation: Activation::Relu, ..Default::default() };
     let model = Bnn::<f64>::new(&architecture, &inputs, &[1.0], Precisions::default()).unwrap();
     assert_eq!(
         model.parameter_names(),

@@ -6,6 +6,7 @@ mod gradients;
 mod invariance;
 mod learning;
 mod naive;
+mod noise;
 mod prediction;
 mod start;
 mod support;

@@ -13,8 +13,8 @@ use crate::support::{data, fixed, learned, model, normals};
 /// Particles that disagree in mean and noise.
 fn example(particles: usize, rows: usize) -> Predictive {
     let means = normals(particles, rows, 31);
-    let sds = (0..particles).map(|i| 0.3 + 0.2 * (i % 4) as f64).collect();
-    Predictive::new(&means, sds).unwrap()
+    let sds: Vec<f64> = (0..particles).map(|i| 0.3 + 0.2 * (i % 4) as f64).collect();
+    Predictive::new(&means, &sds).unwrap()
 }
 
 #[test]
@@ -122,13 +122,13 @@ fn the_quantile_inverts_the_distribution_function() {
     }
     // Two narrow peaks far apart: the distribution function is flat in between.
     let means = Matrix::from_vec(vec![-1e3, 1e3], 2, 1).unwrap();
-    let predictive = Predictive::new(&means, vec![1e-3, 1e-3]).unwrap();
+    let predictive = Predictive::new(&means, &[1e-3, 1e-3]).unwrap();
     for (level, near) in [(0.3, -1e3), (0.7, 1e3)] {
         let x = predictive.row(0).quantile(level);
         assert!((x - near).abs() < 0.01 && (predictive.row(0).cdf(x) - level).abs() < 1e-7);
     }
     // The standard normal's, from tables.
-    let normal = Predictive::new(&Matrix::zeros(1, 1), vec![1.0]).unwrap();
+    let normal = Predictive::new(&Matrix::zeros(1, 1), &[1.0]).unwrap();
     assert!((normal.row(0).quantile(0.975) - 1.959_963_984_540_054).abs() < 1e-12);
     assert!(normal.row(0).quantile(0.5).abs() < 1e-15);
     assert!(normal.row(0).quantile(0.0).is_nan());
@@ -155,7 +155,7 @@ fn a_calibrated_prediction_covers_what_it_says() {
     assert_eq!(histogram.iter().sum::<usize>(), rows);
     assert!(histogram.iter().all(|&count| (1850..2150).contains(&count)), "{histogram:?}");
     // Half the noise covers too little.
-    let timid = Predictive::new(&means, vec![0.15; particles]).unwrap();
+    let timid = Predictive::new(&means, &vec![0.15; particles]).unwrap();
     assert!(timid.coverage(&targets, 0.9).unwrap() < 0.87);
 }
 
@@ -211,11 +211,11 @@ fn wrong_requests_are_named() {
     assert!(message.contains("bins is 0"), "{message}");
     let message = said(predictive.in_units(Scaling { mean: 0.0, sd: 0.0 }).unwrap_err());
     assert!(message.contains("standard deviation 0"), "{message}");
-    let message = said(Predictive::new(&Matrix::zeros(0, 2), vec![]).unwrap_err());
+    let message = said(Predictive::new(&Matrix::zeros(0, 2), &[]).unwrap_err());
     assert!(message.contains("0 particles and 2 rows"), "{message}");
-    let message = said(Predictive::new(&Matrix::zeros(2, 2), vec![1.0]).unwrap_err());
+    let message = said(Predictive::new(&Matrix::zeros(2, 2), &[1.0]).unwrap_err());
     assert!(message.contains("standard deviations has 1 entries"), "{message}");
-    let message = said(Predictive::new(&Matrix::zeros(2, 2), vec![1.0, 0.0]).unwrap_err());
+    let message = said(Predictive::new(&Matrix::zeros(2, 2), &[1.0, 0.0]).unwrap_err());
     assert!(message.contains("0 at particle 1"), "{message}");
 
     let model = model::<f64>(&[3], Activation::Relu, &data(5, 2), learned());

@@ -40,7 +40,7 @@ pub fn model<T: Real>(
     (inputs, targets): &(Matrix<f64>, Vec<f64>),
     precisions: Precisions,
 ) -> Bnn<T> {
-    let architecture = Architecture { hidden: hidden.to_vec(), activation };
+    let architecture = Architecture { hidden: hidden.to_vec(), activation, ..Default::default() };
     Bnn::new(&architecture, inputs, targets, precisions).unwrap()
 }
 

@@ -61,9 +61,12 @@ class RunSettings(TypedDict, total=False):
 class ModelOptions(TypedDict, total=False):
     dim: int | None
     condition: float | None
+    density: str | None
+    support: str | Sequence[str] | None
     data: str | PathLike[str] | None
     data_dir: str | PathLike[str] | None
     target: str | None
+    formula: str | None
     features: str | Sequence[str] | None
     drop: str | Sequence[str] | None
     categorical: str | Sequence[str] | None
@@ -71,9 +74,13 @@ class ModelOptions(TypedDict, total=False):
     prior_sd: float | None
     prior: str | None
     noise_sd: float | None
+    noise_column: str | None
+    groups: str | Sequence[str] | None
+    slopes: str | Sequence[str] | None
     offset: str | None
     hidden: Sequence[int] | None
     activation: str | None
+    noise: str | None
     noise_precision: float | None
     noise_rate: float | None
     weight_precision: float | None

@@ -1,0 +1,70 @@
+//! How a regression fits its data: rows left out, and data drawn from the fit, for its summary.
+
+use std::io::Write;
+
+use steinflow::{Matrix, Real};
+use steinflow_config::Config;
+use steinflow_io::record::{Check, Regression};
+use steinflow_models::Model;
+use steinflow_models::data::read_new_rows;
+
+use crate::error::Result;
+use crate::network::thinned;
+use crate::summary::{short, table};
+
+/// More densities than this take longer than anybody wants to wait at the end of a run.
+const MOST_DENSITIES: usize = 200_000_000;
+
+/// Of draws of the parameters as they are shown, `chains` at a time; none for a model without data or with
+/// too much of it.
+pub fn judge<T: Real>(
+    config: &Config,
+    model: &dyn Model<T>,
+    shown: &Matrix<T>,
+    chains: usize,
+) -> Result<Option<Regression>> {
+    let (spec, fitted) = (config.spec(), model.fitted());
+    let (Some(fitted), Some(data)) = (fitted, &spec.data) else { return Ok(None) };
+    let draws: Matrix<f64> = thinned(shown.clone(), chains).cast();
+    if draws.rows().saturating_mul(model.data_rows()) > MOST_DENSITIES {
+        return Ok(None);
+    }
+    let table = read_new_rows(data, spec.data_dir.as_deref(), fitted.recipe())?;
+    let scores = fitted.leave_one_out(&draws, &table)?;
+    let checks = fitted.checks(&draws, &table)?.into_iter().map(|check| Check {
+        name: check.name,
+        seen: check.seen,
+        drawn: check.drawn,
+        share_above: check.share_above,
+    });
+    Ok(Some(Regression {
+        rows: scores.scores.len(),
+        log_score: scores.total(),
+        standard_error: scores.standard_error(),
+        effective_parameters: scores.effective_parameters(),
+        doubtful_rows: scores.doubtful(),
+        checks: checks.collect(),
+    }))
+}
+
+/// For people.
+pub fn print(regression: &Regression, out: &mut impl Write) -> Result<()> {
+    let Regression { rows, log_score, standard_error, effective_parameters, doubtful_rows, checks } =
+        regression;
+    writeln!(
+        out,
+        "\neach of {rows} rows predicted from the others: log score {} ± {}, {} parameters in use, {doubtful_rows} \
+         rows doubtful\n",
+        short(*log_score),
+        short(*standard_error),
+        short(*effective_parameters),
+    )?;
+    let row = |check: &Check| {
+        let [low, high] = check.drawn.map(short);
+        let share = format!("{:.0} %", 100.0 * check.share_above);
+        vec![check.name.clone(), short(check.seen), format!("{low} to {high}"), share]
+    };
+    let header = ["", "data", "drawn from the fit (90 %)", "above the data"];
+    writeln!(out, "{}", table(&header, checks.iter().map(row).collect()))?;
+    Ok(())
+}
