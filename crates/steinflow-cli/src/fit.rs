@@ -12,8 +12,10 @@ use crate::error::Result;
 use crate::network::thinned;
 use crate::summary::{short, table};
 
-/// More densities than this take longer than anybody wants to wait at the end of a run.
-const MOST_DENSITIES: usize = 200_000_000;
+/// More densities than this, one for each row and draw, take longer than anybody wants to wait at the end of
+/// a run: then fewer draws count, but no fewer than these. `steinflow compare` takes the time.
+const MOST_DENSITIES: usize = 10_000_000;
+const FEWEST_DRAWS: usize = 400;
 
 /// Of draws of the parameters as they are shown, `chains` at a time; none for a model without data or with
 /// too much of it.
@@ -25,10 +27,15 @@ pub fn judge<T: Real>(
 ) -> Result<Option<Regression>> {
     let (spec, fitted) = (config.spec(), model.fitted());
     let (Some(fitted), Some(data)) = (fitted, &spec.data) else { return Ok(None) };
-    let draws: Matrix<f64> = thinned(shown.clone(), chains).cast();
-    if draws.rows().saturating_mul(model.data_rows()) > MOST_DENSITIES {
+    let most = MOST_DENSITIES / model.data_rows().max(1);
+    if most < FEWEST_DRAWS {
         return Ok(None);
     }
+    let all = thinned(shown.clone(), chains);
+    let count = all.rows().min(most);
+    let draws = Matrix::from_fn(count, all.cols(), |i, j| {
+        all.row((i + 1) * all.rows() / count - 1)[j].as_f64()
+    });
     let table = read_new_rows(data, spec.data_dir.as_deref(), fitted.recipe())?;
     let scores = fitted.leave_one_out(&draws, &table)?;
     let checks = fitted.checks(&draws, &table)?.into_iter().map(|check| Check {
