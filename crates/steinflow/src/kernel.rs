@@ -8,10 +8,12 @@
 
 mod affine;
 mod bandwidth;
+mod meetings;
 mod select;
 
 pub(crate) use affine::Affine;
 pub use bandwidth::{Bandwidth, EXACT_PAIRS, SAMPLED_PAIRS};
+pub(crate) use meetings::{Interactions, Meetings, Standing};
 
 use std::ops::Range;
 
@@ -133,6 +135,8 @@ pub(crate) struct Resolved<'a, T: Real> {
     group_of_block: Vec<Option<usize>>,
     /// The columns that every factor sees, and the squared distances where they are kept.
     groups: Vec<(Range<usize>, Option<Borrowed<'a, T>>)>,
+    /// Who meets whom, where particles do not all meet.
+    meetings: Option<Meetings>,
 }
 
 impl Kernel {
@@ -218,6 +222,7 @@ impl Kernel {
             slope_rates,
             group_of_block,
             groups,
+            meetings: None,
         }
     }
 }
@@ -226,6 +231,16 @@ impl<T: Real> Resolved<'_, T> {
     /// The particles around their mean, shaped as the state.
     pub(crate) fn centred(&self) -> &Matrix<T> {
         self.cloud.centred()
+    }
+
+    /// From now on particles meet as drawn here; an affine part still sees all of them.
+    pub(crate) fn meet(&mut self, meetings: Option<Meetings>) {
+        self.meetings = meetings;
+    }
+
+    /// How often every particle meets itself, where that is not once.
+    pub(crate) fn own_weights(&self) -> Option<Vec<T>> {
+        self.meetings.as_ref().map(Meetings::own_weights)
     }
 
     /// The factors of the kernel, as the engine wants them.
@@ -253,12 +268,17 @@ impl<T: Real> Resolved<'_, T> {
         self.affine
     }
 
-    /// K itself, the affine part included: for the few fields that factor it.
-    pub(crate) fn matrix(&self) -> Matrix<f64> {
-        let mut matrix = kernel_matrix(self.radial, &self.factors());
+    /// K of some particles, the affine part included: for the few fields that factor it.
+    pub(crate) fn matrix_of(&self, members: &[usize]) -> Matrix<f64> {
+        let factors = self.factors();
+        let points: Vec<_> = factors.iter().map(|factor| factor.points_of(members)).collect();
+        let factors = points.iter().zip(&factors);
+        let factors: Vec<Factor<'_, T>> =
+            factors.map(|(points, factor)| Factor::new(points.as_ref(), factor.rate())).collect();
+        let mut matrix = kernel_matrix(self.radial, &factors);
         if let Some(affine) = self.affine {
-            for i in 0..matrix.rows() {
-                for (j, entry) in matrix.row_mut(i).iter_mut().enumerate() {
+            for (row, &i) in members.iter().enumerate() {
+                for (entry, &j) in matrix.row_mut(row).iter_mut().zip(members) {
                     *entry += affine.value(i, j).as_f64();
                 }
             }
@@ -315,7 +335,10 @@ impl<T: Real> Resolved<'_, T> {
         };
         let factors = self.factors();
         let sums = KernelSums { radial: self.radial, factors: &factors, values, slopes };
-        kernel_sums_into(&sums, out, slopes_out);
+        match &self.meetings {
+            Some(meetings) => meetings.sums_into(&sums, out, slopes_out),
+            None => kernel_sums_into(&sums, out, slopes_out),
+        }
     }
 
     /// Writes K·R.

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::dynamics::{Dynamics, Evaluated, Operator, Point, Structure, THETA};
 use crate::engine::{Scratch, all_finite, rows_per_task, vectorised};
-use crate::field::Field;
+use crate::field::{Draw, Field};
 use crate::precondition::{Preconditioner, RootMeanSquare};
 use crate::{Error, LogDensity, MatRef, Matrix, Minibatch, Real, Result};
 
@@ -410,6 +410,7 @@ impl<'a, T: Real> System<'a, T> {
             state: scaled.map_or(&self.at.state, |scaled| &scaled.value).as_ref(),
             coefficients: coefficients.as_ref(),
             versions: scaled.and_then(|scaled| scaled.of.as_ref()).unwrap_or(&self.versions.blocks),
+            address: Draw { seed: self.seed, index: self.step },
             scratch: &self.scratch,
             score: self.at.score.as_ref(),
             scale: self.at.preconditioner.as_ref().map(Preconditioner::scale),

@@ -3,6 +3,7 @@
 use super::operator::{Base, Entry};
 use super::{Auxiliary, Operator, Terms};
 use crate::engine::Scratch;
+use crate::field::Draw;
 use crate::{MatRef, Matrix, Real};
 
 /// The particles, M = A + C, and f at every particle.
@@ -17,6 +18,8 @@ pub struct Evaluated<'a, T> {
     /// A number for every block that changes whenever the block's part of the state does: what was
     /// computed from a block alone holds until then. Never 0.
     pub versions: &'a [u64],
+    /// The seed of the run, and the step: the address of what a field draws once for a whole step.
+    pub address: Draw,
     /// Buffers for whatever a field computes on the way.
     pub scratch: &'a Scratch<T>,
     /// ∇log π(θ) in the target's own coordinates, `N × dim`.
