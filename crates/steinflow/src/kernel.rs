@@ -19,9 +19,9 @@ use std::ops::Range;
 
 use crate::dynamics::Evaluated;
 use crate::engine::{
-    Borrowed, BorrowedCloud, Factor, KernelSums, Scratch, kernel_matrix, kernel_sums_into,
-    vectorised,
+    Borrowed, BorrowedCloud, Factor, KernelSums, Scratch, kernel_matrix, vectorised,
 };
+use crate::team::Team;
 use crate::{Error, MatRef, Matrix, Real, Result};
 
 /// The radial profile k = φ(|z − z′|²/h).
@@ -137,6 +137,7 @@ pub(crate) struct Resolved<'a, T: Real> {
     groups: Vec<(Range<usize>, Option<Borrowed<'a, T>>)>,
     /// Who meets whom, where particles do not all meet.
     meetings: Option<Meetings>,
+    team: &'a dyn Team<T>,
 }
 
 impl Kernel {
@@ -223,6 +224,7 @@ impl Kernel {
             group_of_block,
             groups,
             meetings: None,
+            team: at.team,
         }
     }
 }
@@ -328,16 +330,12 @@ impl<T: Real> Resolved<'_, T> {
 
     /// Writes K·R₀, and Sᵍ·Rᵍ of every further right-hand side.
     pub(crate) fn sums_with_slopes(&self, rhs: &[MatRef<'_, T>], out: &mut [&mut Matrix<T>]) {
-        let (Some((&values, slopes)), Some((out, slopes_out))) =
-            (rhs.split_first(), out.split_first_mut())
-        else {
-            return;
-        };
+        let Some((&values, slopes)) = rhs.split_first() else { return };
         let factors = self.factors();
         let sums = KernelSums { radial: self.radial, factors: &factors, values, slopes };
         match &self.meetings {
-            Some(meetings) => meetings.sums_into(&sums, out, slopes_out),
-            None => kernel_sums_into(&sums, out, slopes_out),
+            Some(meetings) => meetings.write_sums(&sums, self.team, out),
+            None => self.team.kernel_sums(&sums, out),
         }
     }
 

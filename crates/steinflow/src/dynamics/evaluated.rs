@@ -4,6 +4,7 @@ use super::operator::{Base, Entry};
 use super::{Auxiliary, Operator, Terms};
 use crate::engine::Scratch;
 use crate::field::Draw;
+use crate::team::Team;
 use crate::{MatRef, Matrix, Real};
 
 /// The particles, M = A + C, and f at every particle.
@@ -22,6 +23,8 @@ pub struct Evaluated<'a, T> {
     pub address: Draw,
     /// Buffers for whatever a field computes on the way.
     pub scratch: &'a Scratch<T>,
+    /// Who does the work.
+    pub team: &'a dyn Team<T>,
     /// ∇log π(θ) in the target's own coordinates, `N × dim`.
     pub(crate) score: MatRef<'a, T>,
     /// What turns the score into that in the coordinates of the state, where they differ.

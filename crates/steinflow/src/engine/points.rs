@@ -46,8 +46,18 @@ impl<'a, T: Real> Factor<'a, T> {
         self.squares
     }
 
+    /// The points, all of their coordinates.
+    pub fn points(&self) -> MatRef<'a, T> {
+        self.points
+    }
+
+    /// The coordinates that it looks at.
+    pub fn columns(&self) -> Range<usize> {
+        self.first..self.first + self.coordinates
+    }
+
     /// 1/h.
-    pub(crate) fn rate(&self) -> T {
+    pub fn rate(&self) -> T {
         self.rate
     }
 

@@ -16,9 +16,10 @@ use std::ops::Range;
 use rand::seq::SliceRandom as _;
 use rayon::prelude::*;
 
-use crate::engine::{Factor, KernelSums, kernel_sums, rows_per_task};
+use crate::engine::{Factor, KernelSums, rows_per_task};
 use crate::field::Draw;
 use crate::random::{Purpose, stream};
+use crate::team::Team;
 use crate::{Error, MatRef, Matrix, Real, Result};
 
 /// What a batch stands for.
@@ -101,62 +102,58 @@ impl Meetings {
         weights
     }
 
-    /// Writes K·R and every Sᵍ·Rᵍ, as far as the particles meet.
-    pub(crate) fn sums_into<T: Real>(
+    /// Writes K·R and then every Sᵍ·Rᵍ, as far as the particles meet.
+    pub(crate) fn write_sums<T: Real>(
         &self,
         sums: &KernelSums<'_, T>,
-        values: &mut Matrix<T>,
-        slopes: &mut [&mut Matrix<T>],
+        team: &dyn Team<T>,
+        out: &mut [&mut Matrix<T>],
     ) {
-        let all: Vec<&[usize]> = self.batches().collect();
-        let found: Vec<_> = all.par_iter().map(|members| sums_among(sums, members)).collect();
-        // Where every particle is: its batch, and its place there.
-        let mut places = vec![(0, 0); self.order.len()];
-        for (batch, members) in all.iter().enumerate() {
-            for (place, &i) in members.iter().enumerate() {
-                places[i] = (batch, place);
-            }
-        }
-        let weights: Vec<(T, T)> = all
+        // Batch after batch.
+        let points: Vec<Matrix<T>> =
+            sums.factors.iter().map(|factor| self.in_order(factor.points())).collect();
+        let factors: Vec<Factor<'_, T>> = points
             .iter()
-            .map(|members| self.weights(members.len()))
-            .map(|(weight, own)| (T::of(weight), T::of(own - weight)))
+            .zip(sums.factors)
+            .map(|(points, own)| Factor::new(points.as_ref(), own.rate()).of(own.columns()))
             .collect();
-        let outs = std::iter::once(values).chain(slopes.iter_mut().map(|out| &mut **out));
+        let values = self.in_order(sums.values);
+        let slopes: Vec<Matrix<T>> = sums.slopes.iter().map(|rhs| self.in_order(*rhs)).collect();
+        let slopes: Vec<MatRef<'_, T>> = slopes.iter().map(Matrix::as_ref).collect();
+        let (radial, values) = (sums.radial, values.as_ref());
+        let ordered = KernelSums { radial, factors: &factors, values, slopes: &slopes };
+        let sizes: Vec<usize> = self.batches().map(<[usize]>::len).collect();
+        let mut found: Vec<Matrix<T>> =
+            out.iter().map(|out| Matrix::zeros(out.rows(), out.cols())).collect();
+        team.batch_sums(&ordered, &sizes, &mut found.iter_mut().collect::<Vec<_>>());
+
+        // And back to where the particles are.
+        let mut places = vec![(0, T::zero(), T::zero()); self.order.len()];
+        let weights = sizes.iter().flat_map(|&size| std::iter::repeat_n(self.weights(size), size));
+        for (place, (&i, (weight, own))) in self.order.iter().zip(weights).enumerate() {
+            places[i] = (place, T::of(weight), T::of(own - weight));
+        }
         let rhs = std::iter::once(&sums.values).chain(sums.slopes);
-        for (part, (out, rhs)) in outs.zip(rhs).enumerate() {
+        for ((out, found), rhs) in out.iter_mut().zip(&found).zip(rhs) {
             let width = out.cols().max(1);
             let rows = out.as_mut_slice().par_chunks_mut(width).enumerate();
             rows.with_min_len(rows_per_task(width)).for_each(|(i, out)| {
-                let (batch, place) = places[i];
-                let (weight, own) = weights[batch];
-                let pairs = found[batch][part].row(place).iter().zip(rhs.row(i));
-                for (out, (&sum, &own_rhs)) in out.iter_mut().zip(pairs) {
-                    *out = weight * sum + own * own_rhs;
+                let (place, weight, own) = places[i];
+                let pairs = found.row(place).iter().zip(rhs.row(i));
+                for (out, (&sum, &rhs)) in out.iter_mut().zip(pairs) {
+                    *out = weight * sum + own * rhs;
                 }
             });
         }
     }
-}
 
-/// K·R and every Sᵍ·Rᵍ of a few particles among themselves.
-fn sums_among<T: Real>(sums: &KernelSums<'_, T>, members: &[usize]) -> Vec<Matrix<T>> {
-    let rows = |matrix: &MatRef<'_, T>| {
-        let numbers = members.iter().flat_map(|&i| matrix.row(i)).copied().collect();
-        Matrix::from_vec(numbers, members.len(), matrix.cols()).expect("all of their rows")
-    };
-    let points: Vec<Matrix<T>> =
-        sums.factors.iter().map(|factor| factor.points_of(members)).collect();
-    let factors = points.iter().zip(sums.factors);
-    let factors: Vec<Factor<'_, T>> =
-        factors.map(|(points, factor)| Factor::new(points.as_ref(), factor.rate())).collect();
-    let (values, slopes) = (rows(&sums.values), sums.slopes.iter().map(rows).collect::<Vec<_>>());
-    let slopes: Vec<MatRef<'_, T>> = slopes.iter().map(Matrix::as_ref).collect();
-    let (values, slopes) = kernel_sums(&KernelSums {
-        radial: sums.radial,
-        factors: &factors,
-        values: values.as_ref(),
-        slopes: &slopes,
-    });
-    std::iter::once(values).chain(slopes).collect()
+    /// The rows of a matrix, batch after batch.
+    fn in_order<T: Real>(&self, matrix: MatRef<'_, T>) -> Matrix<T> {
+        let mut ordered = Matrix::zeros(matrix.rows(), matrix.cols());
+        let width = matrix.cols().max(1);
+        let rows = ordered.as_mut_slice().par_chunks_mut(width).zip(&self.order);
+        rows.with_min_len(rows_per_task(width))
+            .for_each(|(row, &i)| row.copy_from_slice(matrix.row(i)));
+        ordered
+    }
 }
