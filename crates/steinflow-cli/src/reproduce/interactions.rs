@@ -26,10 +26,11 @@ const SETTINGS: &str = include_str!("../../../../experiments/interactions/settin
 struct Plan {
     dim: usize,
     steps: u64,
+    step_size: f64,
     seeds: Vec<u64>,
     particles: Vec<usize>,
     interactions: Vec<usize>,
-    most_with_all: usize,
+    most_pairs: usize,
     once_from: usize,
     long: Long,
 }
@@ -67,9 +68,9 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
     let mut rows = Vec::new();
     for &particles in &plan.particles {
         let seeds = if particles >= plan.once_from { &plan.seeds[..1] } else { &plan.seeds };
-        for &others in
-            ways.iter().filter(|others| others.is_some() || particles <= plan.most_with_all)
-        {
+        let is_short =
+            |others: &&Option<usize>| particles * others.unwrap_or(particles) <= plan.most_pairs;
+        for &others in ways.iter().filter(is_short) {
             for &seed in seeds {
                 rows.push(measure(&plan, particles, others, seed)?);
             }
@@ -141,8 +142,8 @@ fn measure(plan: &Plan, particles: usize, others: Option<usize>, seed: u64) -> R
     let settling = plan.steps / 3;
     let outcome = Sampler::new(&*model, Langevin::new(), field(others))
         .start_normal(particles, &vec![0.5; plan.dim], 0.7)
-        .phase(Euler, plan.steps - settling, StepSize::Constant(1.0))
-        .phase(Euler, settling, StepSize::Linear(1.0, 0.01))
+        .phase(Euler, plan.steps - settling, StepSize::Constant(plan.step_size))
+        .phase(Euler, settling, StepSize::Linear(plan.step_size, 0.01 * plan.step_size))
         .seed(seed)
         .run()?;
     let (means, variances) = moments(outcome.theta().as_ref());
