@@ -16,7 +16,7 @@ from pathlib import Path
 STEPS = 20
 MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"]
 # Particles, coordinates, others met (none for all): strong scaling, and weak with half of the particles for one.
-RUNS = [(2000, 16, None), (4000, 16, None), (4000, 64, None), (5657, 16, None), (100_000, 16, 64), (200_000, 16, 64)]
+RUNS = [(2000, 16, None), (4000, 16, None), (4000, 64, None), (50_000, 16, 64), (100_000, 16, 64)]
 
 
 def seconds_per_step(program, folder, ranks, threads, particles, dim, others):
