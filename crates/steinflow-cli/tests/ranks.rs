@@ -5,6 +5,7 @@
 #[path = "support/desk.rs"]
 mod desk;
 
+use std::fmt::Write as _;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -80,7 +81,7 @@ fn regressions_and_networks_are_evaluated_by_all() {
     let mut table = String::from("a,b,y\n");
     for i in 0..60 {
         let (a, b) = (f64::from(i % 7) - 3.0, f64::from(i % 5));
-        table.push_str(&format!("{a},{b},{}\n", 0.5 * a - b + f64::from(i % 3)));
+        writeln!(table, "{a},{b},{}", 0.5 * a - b + f64::from(i % 3)).unwrap();
     }
     desk.write("table.csv", table);
     for (name, arguments) in [
@@ -125,19 +126,16 @@ fn what_is_wrong_is_said_once_and_ends_all_ranks() {
 /// The process of a rank, among those that mpirun has started.
 fn process_of(rank: usize, mpirun: &Child) -> Option<String> {
     let wanted = format!("OMPI_COMM_WORLD_RANK={rank}");
-    std::fs::read_dir("/proc")
-        .ok()?
-        .filter_map(|entry| {
-            let id = entry.ok()?.file_name().into_string().ok()?;
-            let status = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-            // After the name: the state, and then the parent.
-            let parent = status.rsplit(')').next()?.split_whitespace().nth(1)?.to_owned();
-            let environment = std::fs::read(format!("/proc/{id}/environ")).ok()?;
-            let is_it =
-                environment.split(|&byte| byte == 0).any(|variable| variable == wanted.as_bytes());
-            (parent == mpirun.id().to_string() && is_it).then_some(id)
-        })
-        .next()
+    std::fs::read_dir("/proc").ok()?.find_map(|entry| {
+        let id = entry.ok()?.file_name().into_string().ok()?;
+        let status = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // After the name: the state, and then the parent.
+        let parent = status.rsplit(')').next()?.split_whitespace().nth(1)?.to_owned();
+        let environment = std::fs::read(format!("/proc/{id}/environ")).ok()?;
+        let is_it =
+            environment.split(|&byte| byte == 0).any(|variable| variable == wanted.as_bytes());
+        (parent == mpirun.id().to_string() && is_it).then_some(id)
+    })
 }
 
 /// A rank that is killed ends the run everywhere; it goes on from its checkpoint, on another number of ranks, to the

@@ -189,8 +189,8 @@ fn draw(plan: &Plan, ways: &[Option<usize>], rows: &[Row]) -> Result<Vec<u8>> {
     type Value = fn(&Row) -> f64;
     let shown: [(&str, Value); 3] = [
         ("seconds per step", |row| row.seconds_per_step),
-        ("error of the mean", |row| row.errors[0]),
-        ("error of the variance", |row| row.errors[1]),
+        ("error of mean", |row| row.errors[0]),
+        ("error of variance", |row| row.errors[1]),
     ];
     let curve = |value: Value, others: Option<usize>| {
         let mut points = Vec::new();
