@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 STEPS = 20
-MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"]
+MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
 # Particles, coordinates, others met (none for all): strong scaling, and weak with half of the particles for one.
 RUNS = [(2000, 16, None), (4000, 16, None), (4000, 64, None), (50_000, 16, 64), (100_000, 16, 64)]
 
