@@ -1,7 +1,7 @@
 //! The checks of `cargo xtask test`, from the quickest to tell to the slowest.
 
 use crate::stage::Stage;
-use crate::{deny, gpu, python, strict, torture};
+use crate::{deny, gpu, python, ranks, strict, torture};
 
 /// All checks, in the order in which they run. Where a tool is missing, its check is skipped, or if
 /// `strict` installed or failed.
@@ -23,6 +23,7 @@ pub fn stages(strict: bool) -> Vec<Stage> {
     } else {
         vec![deny::check_if_installed()]
     });
+    stages.extend(ranks::checks());
     stages.extend(gpu::compile());
     stages.extend(python::checks());
     if strict { strict::strictly(stages) } else { stages }

@@ -7,6 +7,7 @@ mod fuzz;
 mod gpu;
 mod instructions;
 mod python;
+mod ranks;
 mod site;
 mod stage;
 mod strict;

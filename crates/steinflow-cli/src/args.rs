@@ -260,6 +260,8 @@ pub enum Experiment {
     Collapse(CommonArguments),
     /// Where deterministic points beat draws and where not, and what each ingredient of them does.
     Derandomised(CommonArguments),
+    /// Cost and error of particles that meet only some others in a step, up to a million of them.
+    Interactions(CommonArguments),
     /// The paper's toy on three crescents: the four figures below, and a page about them.
     Toy(ToyArguments),
     /// One chain of SGLD and of SGHMC beside the particles of SVGD and of SGHMC-Stein.

@@ -22,6 +22,7 @@ use crate::live::Live;
 use crate::memory;
 use crate::network::Report;
 use crate::progress::Progress;
+use crate::ranks;
 use crate::report;
 use crate::signals::Interrupt;
 use crate::summary;
@@ -74,7 +75,7 @@ impl Job<'_> {
         memory::check::<T>(config, model.dim(), 0)?;
         // Declared before the sampler, which borrows them.
         let (mut record, mut unfinished, mut writer);
-        let mut sampler = config.sampler(model)?;
+        let (mut sampler, _helpers) = ranks::sampler(config, model, self.output.threads)?;
         let mut checkpoint = None;
         match &self.start {
             Start::Afresh => record = Record::new(config, model.dim()),

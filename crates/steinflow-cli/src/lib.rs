@@ -26,6 +26,7 @@ mod memory;
 mod network;
 mod predict;
 mod progress;
+mod ranks;
 mod report;
 mod reproduce;
 mod resume;
@@ -54,7 +55,22 @@ pub fn command(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     }));
     signals::survive_large_files();
-    match run(Arguments::parse_from(arguments).command.unwrap_or_else(Command::first_run)) {
+    #[cfg(feature = "mpi")]
+    return ranks::over_ranks(|| lead(arguments));
+    #[cfg(not(feature = "mpi"))]
+    lead(arguments)
+}
+
+fn lead(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        // Help, or what is wrong with the arguments.
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Error::USAGE));
+        }
+    };
+    match run(arguments.command.unwrap_or_else(Command::first_run)) {
         Ok(code) => code,
         // A reader that has seen enough, such as `head`.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,

@@ -46,8 +46,11 @@ fn estimate<T: Real>(config: &Config, dim: usize) -> u64 {
         let collected = draws.saturating_mul(n.saturating_mul(dim)).saturating_mul(2 * size);
         bytes = bytes.saturating_add(collected);
     }
-    let square = n.saturating_mul(n).saturating_mul(8);
     let Some((method, parameters)) = config.flow() else { return bytes };
+    // A batch of those who meet has less than two batches' worth of particles.
+    let meeting = |others: usize| n.min((others as u64).saturating_mul(2).saturating_add(1));
+    let met = parameters.interactions.map_or(n, meeting);
+    let square = met.saturating_mul(met).saturating_mul(8);
     let field = match method.field {
         // A kernel matrix, its shifted copy and its factor.
         FieldKind::Product | FieldKind::SposExact => square.saturating_mul(3),

@@ -2,6 +2,7 @@
 
 mod collapse;
 mod derandomised;
+mod interactions;
 mod jobs;
 mod posteriors;
 mod toy;
@@ -17,6 +18,7 @@ pub fn command(arguments: &ReproduceArguments) -> Result<ExitCode> {
     match &arguments.experiment {
         Experiment::Collapse(arguments) => collapse::run(arguments)?,
         Experiment::Derandomised(arguments) => derandomised::run(arguments)?,
+        Experiment::Interactions(arguments) => interactions::run(arguments)?,
         Experiment::Toy(arguments) => toy::run("toy", toy::FIGURES, arguments)?,
         Experiment::Table1(arguments) => toy::run("table1", &["table1"], arguments)?,
         Experiment::Samples(arguments) => toy::run("samples", &["samples"], arguments)?,

@@ -17,7 +17,7 @@ fn quoted(text: &str) -> Vec<&str> {
     prose.flat_map(|part| part.split('`').skip(1).step_by(2)).collect()
 }
 
-/// All Rust code of the library, the config and the engine for GPUs.
+/// All Rust code of the library, the config, the engine for GPUs and the ranks.
 fn code() -> String {
     fn add(folder: &Path, code: &mut String) {
         for entry in fs::read_dir(folder).expect("a folder of code").map(Result::unwrap) {
@@ -30,7 +30,7 @@ fn code() -> String {
         }
     }
     let mut code = String::new();
-    for name in ["steinflow", "steinflow-config", "steinflow-cuda"] {
+    for name in ["steinflow", "steinflow-config", "steinflow-cuda", "steinflow-mpi"] {
         add(&root().join("crates").join(name).join("src"), &mut code);
     }
     code
@@ -52,7 +52,7 @@ fn every_path_exists() {
             continue;
         }
         seen += 1;
-        let own = ["steinflow", "steinflow-config", "steinflow-cuda"];
+        let own = ["steinflow", "steinflow-config", "steinflow-cuda", "steinflow-mpi"];
         let places = own.map(|name| format!("crates/{name}/src"));
         let exists = root().join(word).is_file()
             || places.iter().any(|place| root().join(place).join(word).is_file());

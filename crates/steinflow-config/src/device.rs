@@ -109,6 +109,7 @@ mod tests {
         for (text, expected) in [
             ("device = 'cuda'", "name another, such as svgd"),
             ("method = 'gfsf'\ndevice = 'cuda'", "method is gfsf: it does not run on a GPU"),
+            ("method = 'svgd'\ninteractions = 9\ndevice = 'cuda'", "interactions is 9"),
             ("method = 'svgd'\ndevice = 'gpu'", "there is no device `gpu`"),
             ("method = 'svgd'\ndevice = 'cuda:x'", "give the GPU's number"),
             ("method = 'svgd'\nprecision = 'tf32'", "only on a GPU"),

@@ -6,8 +6,10 @@ use std::sync::atomic::AtomicBool;
 use steinflow::dynamics::Dynamics;
 use steinflow::ensemble::Options;
 use steinflow::field::Field;
+use steinflow::flow::Shared;
 use steinflow::method::{FieldKind, Region};
 use steinflow::run::{Auto, Checkpoint, Observer, Outcome};
+use steinflow::team::Team;
 use steinflow::{LogDensity, Matrix, Real, Sampler};
 use steinflow_models::{Describe, Model};
 
@@ -43,6 +45,14 @@ macro_rules! either {
 }
 
 impl<'a, T: Real> Run<'a, T> {
+    /// Lets others share the kernel sums of a method that has some.
+    pub fn with_team(self, team: Arc<dyn Team<T>>) -> Self {
+        match self {
+            Self::Auto(sampler) => Self::Auto(sampler),
+            Self::Flow(sampler) => Self::Flow(sampler.on(Shared(team))),
+        }
+    }
+
     /// Shows every step to an observer.
     pub fn observe(self, observer: impl Observer<T> + 'a) -> Self {
         either!(self, sampler => sampler.observe(observer))
@@ -86,6 +96,15 @@ impl<'a, T: Real> Run<'a, T> {
 impl Config {
     /// The sampler of the run on a model that ships, in the config's precision.
     pub fn sampler<'a, T: Real>(&self, model: &'a dyn Model<T>) -> Result<Run<'a, T>> {
+        self.sampler_through(model, model)
+    }
+
+    /// As [`Config::sampler`], with the model evaluated through another target that says the same.
+    pub fn sampler_through<'a, T: Real>(
+        &self,
+        model: &dyn Model<T>,
+        target: impl LogDensity<T> + 'a,
+    ) -> Result<Run<'a, T>> {
         let start = self.start(model);
         // A grid is laid over the model in double precision.
         let wide = if self.needs_region() {
@@ -98,7 +117,7 @@ impl Config {
             (Some(wide), Some(window)) => Some(Region { target: &**wide, window }),
             _ => None,
         };
-        self.sampler_on(model, start, None, region)
+        self.sampler_on(target, start, None, region)
     }
 
     /// Whether the field needs a grid over a region of the target.

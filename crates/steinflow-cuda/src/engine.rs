@@ -51,6 +51,9 @@ impl Cuda {
             FieldKind::Diffusion => Field::Diffusion { is_random: true },
             FieldKind::Drift => Field::Diffusion { is_random: false },
             FieldKind::Stein | FieldKind::SteinStarred => {
+                if let Some(others) = parameters.interactions {
+                    return Err(refuse("interactions", others, GPU));
+                }
                 if kernel.affine > 0.0 {
                     return Err(refuse("affine", kernel.affine, GPU));
                 }

@@ -3,6 +3,7 @@
 //! One primitive carries the whole cost of an interacting field: [`kernel_sums`], O(N²·columns)
 //! time and O(N·columns) memory. Nothing above this module knows how it is computed.
 
+mod batches;
 mod cloud;
 mod dots;
 mod gemm;
@@ -13,9 +14,9 @@ mod scratch;
 mod simd;
 mod symmetric;
 
+pub use batches::batch_sums;
 pub use gemm::Gemm;
-pub(crate) use kernel_sums::kernel_sums_into;
-pub use kernel_sums::{KernelSums, kernel_matrix, kernel_sums};
+pub use kernel_sums::{KernelSums, kernel_matrix, kernel_sums, write_kernel_sums};
 pub use lanes::Lanes;
 pub use points::Factor;
 pub(crate) use scratch::BorrowedCloud;

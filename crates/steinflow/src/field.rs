@@ -29,7 +29,7 @@ pub use stein::{CurlForm, Stein, TimeUnit};
 use crate::dynamics::Evaluated;
 use crate::{Error, Matrix, Real, Result};
 
-/// The address of a draw of noise: see [`crate::random`].
+/// The address of a draw: see [`crate::random`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draw {
     /// The run's seed.

@@ -3,11 +3,14 @@
 //! Integrators and the run loop speak to a [`Flow`]. [`System`] is the one on this machine's processor; another
 //! [`Engine`] may keep the particles on a device, from which they come when somebody looks.
 
+use std::sync::Arc;
+
 use crate::dynamics::{Dynamics, Structure};
 use crate::field::Field;
 use crate::precondition::RootMeanSquare;
 use crate::run::NonFinitePolicy;
 use crate::system::{Saved, System};
+use crate::team::Team;
 use crate::{Error, LogDensity, MatMut, MatRef, Matrix, Real, Result};
 
 /// Particles as somebody sees them.
@@ -179,6 +182,20 @@ impl<T: Real> Engine<T> for Host {
 
     fn start<'a>(&self, parts: Parts<'a, T>, request: &Request) -> Result<Box<dyn Flow<T> + 'a>> {
         Ok(Box::new(system(parts, request)?))
+    }
+}
+
+/// The engine of this machine's processor and of others that share its work.
+#[derive(Clone, Debug)]
+pub struct Shared<T>(pub Arc<dyn Team<T>>);
+
+impl<T: Real> Engine<T> for Shared<T> {
+    fn check(&self, _request: &Request) -> Result<()> {
+        Ok(())
+    }
+
+    fn start<'a>(&self, parts: Parts<'a, T>, request: &Request) -> Result<Box<dyn Flow<T> + 'a>> {
+        Ok(Box::new(system(parts, request)?.with_team(Arc::clone(&self.0))))
     }
 }
 

@@ -8,18 +8,20 @@
 
 mod affine;
 mod bandwidth;
+mod meetings;
 mod select;
 
 pub(crate) use affine::Affine;
 pub use bandwidth::{Bandwidth, EXACT_PAIRS, SAMPLED_PAIRS};
+pub(crate) use meetings::{Interactions, Meetings, Standing};
 
 use std::ops::Range;
 
 use crate::dynamics::Evaluated;
 use crate::engine::{
-    Borrowed, BorrowedCloud, Factor, KernelSums, Scratch, kernel_matrix, kernel_sums_into,
-    vectorised,
+    Borrowed, BorrowedCloud, Factor, KernelSums, Scratch, kernel_matrix, vectorised,
 };
+use crate::team::Team;
 use crate::{Error, MatRef, Matrix, Real, Result};
 
 /// The radial profile k = φ(|z − z′|²/h).
@@ -133,6 +135,9 @@ pub(crate) struct Resolved<'a, T: Real> {
     group_of_block: Vec<Option<usize>>,
     /// The columns that every factor sees, and the squared distances where they are kept.
     groups: Vec<(Range<usize>, Option<Borrowed<'a, T>>)>,
+    /// Who meets whom, where particles do not all meet.
+    meetings: Option<Meetings>,
+    team: &'a dyn Team<T>,
 }
 
 impl Kernel {
@@ -218,6 +223,8 @@ impl Kernel {
             slope_rates,
             group_of_block,
             groups,
+            meetings: None,
+            team: at.team,
         }
     }
 }
@@ -226,6 +233,16 @@ impl<T: Real> Resolved<'_, T> {
     /// The particles around their mean, shaped as the state.
     pub(crate) fn centred(&self) -> &Matrix<T> {
         self.cloud.centred()
+    }
+
+    /// From now on particles meet as drawn here; an affine part still sees all of them.
+    pub(crate) fn meet(&mut self, meetings: Option<Meetings>) {
+        self.meetings = meetings;
+    }
+
+    /// How often every particle meets itself, where that is not once.
+    pub(crate) fn own_weights(&self) -> Option<Vec<T>> {
+        self.meetings.as_ref().map(Meetings::own_weights)
     }
 
     /// The factors of the kernel, as the engine wants them.
@@ -253,12 +270,17 @@ impl<T: Real> Resolved<'_, T> {
         self.affine
     }
 
-    /// K itself, the affine part included: for the few fields that factor it.
-    pub(crate) fn matrix(&self) -> Matrix<f64> {
-        let mut matrix = kernel_matrix(self.radial, &self.factors());
+    /// K of some particles, the affine part included: for the few fields that factor it.
+    pub(crate) fn matrix_of(&self, members: &[usize]) -> Matrix<f64> {
+        let factors = self.factors();
+        let points: Vec<_> = factors.iter().map(|factor| factor.points_of(members)).collect();
+        let factors = points.iter().zip(&factors);
+        let factors: Vec<Factor<'_, T>> =
+            factors.map(|(points, factor)| Factor::new(points.as_ref(), factor.rate())).collect();
+        let mut matrix = kernel_matrix(self.radial, &factors);
         if let Some(affine) = self.affine {
-            for i in 0..matrix.rows() {
-                for (j, entry) in matrix.row_mut(i).iter_mut().enumerate() {
+            for (row, &i) in members.iter().enumerate() {
+                for (entry, &j) in matrix.row_mut(row).iter_mut().zip(members) {
                     *entry += affine.value(i, j).as_f64();
                 }
             }
@@ -308,14 +330,13 @@ impl<T: Real> Resolved<'_, T> {
 
     /// Writes K·R₀, and Sᵍ·Rᵍ of every further right-hand side.
     pub(crate) fn sums_with_slopes(&self, rhs: &[MatRef<'_, T>], out: &mut [&mut Matrix<T>]) {
-        let (Some((&values, slopes)), Some((out, slopes_out))) =
-            (rhs.split_first(), out.split_first_mut())
-        else {
-            return;
-        };
+        let Some((&values, slopes)) = rhs.split_first() else { return };
         let factors = self.factors();
         let sums = KernelSums { radial: self.radial, factors: &factors, values, slopes };
-        kernel_sums_into(&sums, out, slopes_out);
+        match &self.meetings {
+            Some(meetings) => meetings.write_sums(&sums, self.team, out),
+            None => self.team.kernel_sums(&sums, out),
+        }
     }
 
     /// Writes K·R.

@@ -10,6 +10,7 @@
 //! | [`kernel`] | radial kernels, what they see, bandwidth rules |
 //! | [`field`] | the velocity of every particle, or drift and noise |
 //! | [`flow`](mod@flow) | the seam between what moves particles and where they live |
+//! | [`team`] | who does the work: this process alone, or others with it |
 //! | [`integrator`] | Euler, symmetric splitting, Adagrad/RMSprop/Adam, step sizes |
 //! | [`run`] | the loop: builder, observers, stop rules, checkpoints |
 //! | [`coordinates`] | learnt coordinates in which a target is near N(0, I) |
@@ -44,6 +45,7 @@ pub mod run;
 pub mod settings;
 mod system;
 pub mod target;
+pub mod team;
 pub mod testing;
 
 pub use arrays::Arrays;

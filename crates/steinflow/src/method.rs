@@ -119,14 +119,23 @@ impl Method {
     ) -> Result<Box<dyn Field<T>>> {
         let &Parameters { noise_strength, adapt, regulariser, .. } = parameters;
         let memory_limit = parameters.solve_memory;
+        let stein = |stein: Stein| -> Box<dyn Field<T>> {
+            let stein = stein.curl(parameters.curl).time_unit(parameters.time_unit);
+            Box::new(match parameters.interactions {
+                Some(others) => stein.interactions(others),
+                None => stein,
+            })
+        };
+        let product = |product: ProductSpace| -> Box<dyn Field<T>> {
+            Box::new(match parameters.interactions {
+                Some(others) => product.interactions(others),
+                None => product,
+            })
+        };
         Ok(match self.field {
             FieldKind::Diffusion => Box::new(Diffusion),
-            FieldKind::Stein => {
-                Box::new(Stein::new(kernel).curl(parameters.curl).time_unit(parameters.time_unit))
-            }
-            FieldKind::SteinStarred => Box::new(
-                Stein::starred(kernel).curl(parameters.curl).time_unit(parameters.time_unit),
-            ),
+            FieldKind::Stein => stein(Stein::new(kernel)),
+            FieldKind::SteinStarred => stein(Stein::starred(kernel)),
             FieldKind::Blob => Box::new(LogRatio::new(kernel, Estimator::Blob)),
             FieldKind::BlobStarred => Box::new(LogRatio::starred(kernel, Estimator::Blob)),
             FieldKind::Gfsd => Box::new(LogRatio::new(kernel, Estimator::KernelDensity)),
@@ -138,10 +147,10 @@ impl Method {
                 let estimator = Estimator::SteinGradient { regulariser, memory_limit };
                 Box::new(LogRatio::new(kernel, estimator))
             }
-            FieldKind::Product => Box::new(ProductSpace::new(kernel, adapt)),
-            FieldKind::Spos => Box::new(ProductSpace::spos(kernel, noise_strength)),
+            FieldKind::Product => product(ProductSpace::new(kernel, adapt)),
+            FieldKind::Spos => product(ProductSpace::spos(kernel, noise_strength)),
             FieldKind::SposExact => {
-                Box::new(ProductSpace::spos_exact(kernel, noise_strength, adapt))
+                product(ProductSpace::spos_exact(kernel, noise_strength, adapt))
             }
             FieldKind::Drift => Box::new(Drift),
             FieldKind::Lawgd => self.build_lawgd(parameters, region)?,

@@ -40,6 +40,8 @@ pub enum Purpose {
     Accept = 13,
     /// Targets that a model predicts.
     Prediction = 14,
+    /// Who meets whom, where particles do not all meet.
+    Partners = 15,
 }
 
 /// The generator of one draw: the same address always gives the same numbers.

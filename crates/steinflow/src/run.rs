@@ -460,7 +460,7 @@ impl<'a, T: Real> Sampler<'a, T> {
         if !self.field.preserves_volume_of_auxiliaries() || structure.has_diffusion() || varies {
             return refuse(
                 "it is for sghmc-stein and third-order-stein without friction, with a kernel on \
-                 theta and time in units of lambda",
+                 theta, time in units of lambda and all pairs",
             );
         }
         if !self.phases.iter().all(|phase| phase.integrator.tracks_volume()) {

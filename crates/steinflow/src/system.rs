@@ -12,12 +12,15 @@ mod rollback;
 pub(crate) use draws::check_batch_size;
 pub use rollback::Saved;
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use crate::dynamics::{Dynamics, Evaluated, Operator, Point, Structure, THETA};
 use crate::engine::{Scratch, all_finite, rows_per_task, vectorised};
-use crate::field::Field;
+use crate::field::{Draw, Field};
 use crate::precondition::{Preconditioner, RootMeanSquare};
+use crate::team::{Alone, Team};
 use crate::{Error, LogDensity, MatRef, Matrix, Minibatch, Real, Result};
 
 /// Particles under way. [`crate::Sampler`] drives one; take it yourself to write your own loop.
@@ -42,6 +45,7 @@ pub struct System<'a, T: Real> {
     locals: Cached<(Vec<u64>, Option<ScoreKey>), Locals<T>>,
 
     scratch: Scratch<T>,
+    team: Arc<dyn Team<T>>,
     displacement: Vec<T>,
     frozen: Vec<bool>,
     squared_speeds: Vec<f64>,
@@ -170,6 +174,7 @@ impl<'a, T: Real> System<'a, T> {
             scaled: None,
             locals: Cached { of: None, value: locals },
             scratch: Scratch::default(),
+            team: Arc::new(Alone),
             displacement: Vec::new(),
             frozen: vec![false; count],
             squared_speeds: vec![0.0; blocks],
@@ -181,6 +186,12 @@ impl<'a, T: Real> System<'a, T> {
             part: None,
             structure,
         })
+    }
+
+    /// Lets others share the work.
+    pub fn with_team(mut self, team: Arc<dyn Team<T>>) -> Self {
+        self.team = team;
+        self
     }
 
     /// The particles z = (θ, r, …), `N × (blocks · dim)`.
@@ -410,7 +421,9 @@ impl<'a, T: Real> System<'a, T> {
             state: scaled.map_or(&self.at.state, |scaled| &scaled.value).as_ref(),
             coefficients: coefficients.as_ref(),
             versions: scaled.and_then(|scaled| scaled.of.as_ref()).unwrap_or(&self.versions.blocks),
+            address: Draw { seed: self.seed, index: self.step },
             scratch: &self.scratch,
+            team: &*self.team,
             score: self.at.score.as_ref(),
             scale: self.at.preconditioner.as_ref().map(Preconditioner::scale),
             auxiliaries: self.structure.auxiliaries(),

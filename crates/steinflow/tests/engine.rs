@@ -1,8 +1,9 @@
 //! Kernel sums against a double loop, at sizes around every tile edge, and the same bits for any
 //! number of threads.
 
-use steinflow::engine::{Factor, KernelSums, kernel_sums};
+use steinflow::engine::{Factor, KernelSums, kernel_sums, write_kernel_sums};
 use steinflow::kernel::Radial;
+use steinflow::team::{ROWS_OF_A_CUT, share};
 use steinflow::testing::random_states;
 use steinflow::{Matrix, Real};
 
@@ -156,5 +157,35 @@ fn close_pairs_far_from_the_centre_keep_their_distance() {
         });
         let exact = naive(Radial::SquaredExponential, &[single.cast()], &values, None);
         close(&found, &exact, 2e-5);
+    }
+}
+
+/// Whoever computes only some of the rows computes them to the same bits: by halves of K, by bands, and for slopes.
+#[test]
+fn rows_do_not_depend_on_which_others_are_wanted() {
+    for (count, dim, width) in [(700, 3, 3), (700, 3, 20), (1000, 40, 20), (300, 2, 5)] {
+        let (points, rhs) = (random_states(count, dim, 1), random_states(count, width, 2));
+        let factor = [Factor::new(points.as_ref(), 0.3)];
+        for (radial, slopes) in [
+            (Radial::SquaredExponential, vec![]),
+            (Radial::InverseMultiquadric, vec![rhs.as_ref()]),
+        ] {
+            let values = rhs.as_ref();
+            let sums = KernelSums { radial, factors: &factor, values, slopes: &slopes };
+            let (values, own) = kernel_sums(&sums);
+            let whole: Vec<Matrix<f64>> = std::iter::once(values).chain(own).collect();
+            for (part, parts) in [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3), (6, 7)] {
+                let rows = share(count, ROWS_OF_A_CUT, parts, part);
+                let mut out: Vec<Matrix<f64>> =
+                    whole.iter().map(|_| Matrix::zeros(count, width)).collect();
+                write_kernel_sums(&sums, rows.clone(), &mut out.iter_mut().collect::<Vec<_>>());
+                for (out, whole) in out.iter().zip(&whole) {
+                    assert!(
+                        rows.clone().all(|i| out.row(i) == whole.row(i)),
+                        "{radial:?} {part}/{parts}"
+                    );
+                }
+            }
+        }
     }
 }

@@ -109,3 +109,33 @@ fn buffers_of_the_wrong_shape_are_rejected() {
         assert!(evaluate((0, dim), 0, (0, dim)).is_ok(), "{name} without particles");
     }
 }
+
+/// What a target says of a particle does not depend on which others are asked about: ranks of a run cut between every
+/// 16 of them.
+#[test]
+fn answers_do_not_depend_on_company() {
+    use steinflow::{LogDensity, MatMut, MatRef, Matrix, Real};
+    fn check<T: Real>(name: &str, model: &dyn Model<T>, points: &Matrix<f64>) {
+        let (theta, dim): (Matrix<T>, usize) = (points.cast(), model.dim());
+        let ask = |from: usize, to: usize| {
+            let some =
+                MatRef::new(&theta.as_slice()[from * dim..to * dim], to - from, dim).unwrap();
+            let (mut values, mut score) =
+                (vec![T::zero(); to - from], vec![T::zero(); (to - from) * dim]);
+            let slopes = MatMut::new(&mut score, to - from, dim).unwrap();
+            LogDensity::<T>::evaluate(&model, some, None, &mut values, slopes).unwrap();
+            (values, score)
+        };
+        let (values, score) = ask(0, theta.rows());
+        for (from, to) in [(0, 16), (16, 80), (80, 208), (208, 640), (640, 647)] {
+            let (own, slopes) = ask(from, to);
+            assert_eq!(own, values[from..to], "{name}, {}: {from} to {to}", T::NAME);
+            assert_eq!(slopes, score[from * dim..to * dim], "{name}, {}: {from} to {to}", T::NAME);
+        }
+    }
+    for (name, spread, in_f64, in_f32) in models() {
+        let points = random_points(647, in_f64.dim(), spread, 1);
+        check(name, &*in_f64, &points);
+        check(name, &*in_f32, &points);
+    }
+}

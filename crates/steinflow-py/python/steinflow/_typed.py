@@ -18,6 +18,7 @@ class RunSettings(TypedDict, total=False):
     solve_memory: int | None
     time_unit: str | None
     curl: str | None
+    interactions: int | None
     noise_strength: float | None
     adapt: int | None
     cells: int | None

@@ -15,6 +15,8 @@ use crate::ensemble::Report;
 use crate::run::{Samples, TraceRow, WarmMoments};
 use crate::{LogDensity, Matrix, Real, Result};
 
+/// More particles than this are thinned: tests over all pairs of them would cost more than the run.
+pub(super) const MOST_PARTICLES: usize = 2000;
 /// More draws than this are thinned before the target is evaluated at them.
 const MOST_DRAWS: usize = 1000;
 /// Evaluations of all particles that a verdict may take, however short the run was.
@@ -105,6 +107,12 @@ fn whitened(theta: &Matrix<f64>, score: &Matrix<f64>) -> (Matrix<f64>, Matrix<f6
     (white, pulled)
 }
 
+/// At most so many of the rows.
+fn evenly<T: Real>(all: &Matrix<T>, most: usize) -> Matrix<T> {
+    let kept = all.rows().min(most);
+    Matrix::from_fn(kept, all.cols(), |i, j| all.row(i * all.rows() / kept)[j])
+}
+
 /// The standard deviation of the numbers that are finite.
 fn spread(values: &[f64]) -> f64 {
     let finite = || values.iter().filter(|value| value.is_finite());
@@ -152,6 +160,7 @@ impl<T: Real> Judged<'_, T> {
     pub fn diagnose(&self) -> Result<Diagnosis> {
         let dim = self.structure.dim();
         let last = Matrix::from_fn(self.state.rows(), dim, |i, j| self.state.row(i)[j]);
+        let some = evenly(&last, MOST_PARTICLES);
         let target = Counted::new(self.target);
         let wrong_gradient = if self.check_gradient {
             find_wrong_gradient(self.target, last.as_ref())?
@@ -161,7 +170,7 @@ impl<T: Real> Judged<'_, T> {
         let all = self.draws.map(Samples::theta).filter(|all| all.rows() > 0);
         let (theta, chains) = match &all {
             Some(all) => (self.thinned(all).cast(), self.worst_of(all)),
-            None => (last.cast::<f64>(), None),
+            None => (some.cast::<f64>(), None),
         };
         let (log_density, score) = target.at(&theta)?;
         let is_finite = score.as_slice().iter().chain(theta.as_slice()).all(|x| x.is_finite());
@@ -206,7 +215,8 @@ impl<T: Real> Judged<'_, T> {
             chains,
             state: self.state.as_ref(),
             structure: self.structure,
-            is_even: is_resting,
+            // Some of many are spread no more evenly than draws.
+            is_even: is_resting && some.rows() == last.rows(),
             is_interacting: self.is_interacting,
             history: &self.course.log_densities,
             discrepancies: &self.course.discrepancies,
@@ -230,13 +240,22 @@ impl<T: Real> Judged<'_, T> {
         };
         let may_move = self.stop_rule.is_none() && comparison.is_none() && self.search_modes;
         if is_hopeful && may_move && batch >= FEWEST_TO_MOVE && left >= FEWEST_MOVES {
-            let moved = moments_after_moves(&target, &last.cast(), left * 9 / 10)?;
+            let moved = moments_after_moves(&target, &some.cast(), left * 9 / 10)?;
             subject.comparison = moved.and_then(|moved| compare(With::MovedOn, &moved));
             if subject.comparison.is_some() {
                 found = subject.diagnose()?;
             }
         }
         found.evaluations = target.points();
+        if some.rows() < last.rows() {
+            found.evidence.push(Evidence {
+                name: "particles looked at",
+                value: some.rows() as f64,
+                expected: format!("of {}", last.rows()),
+                passed: None,
+                meaning: "every so many of more than 2000; means and spreads are compared with known ones over all",
+            });
+        }
         found.evidence.push(Evidence {
             name: "cost of this verdict",
             value: target.points().div_ceil(batch) as f64,

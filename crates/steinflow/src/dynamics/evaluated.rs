@@ -3,6 +3,8 @@
 use super::operator::{Base, Entry};
 use super::{Auxiliary, Operator, Terms};
 use crate::engine::Scratch;
+use crate::field::Draw;
+use crate::team::Team;
 use crate::{MatRef, Matrix, Real};
 
 /// The particles, M = A + C, and f at every particle.
@@ -17,8 +19,12 @@ pub struct Evaluated<'a, T> {
     /// A number for every block that changes whenever the block's part of the state does: what was
     /// computed from a block alone holds until then. Never 0.
     pub versions: &'a [u64],
+    /// The seed of the run, and the step: the address of what a field draws once for a whole step.
+    pub address: Draw,
     /// Buffers for whatever a field computes on the way.
     pub scratch: &'a Scratch<T>,
+    /// Who does the work.
+    pub team: &'a dyn Team<T>,
     /// ∇log π(θ) in the target's own coordinates, `N × dim`.
     pub(crate) score: MatRef<'a, T>,
     /// What turns the score into that in the coordinates of the state, where they differ.

@@ -8,6 +8,8 @@
 //! tiles of a band from left to right, so the bits do not depend on how many threads there are. Where K is
 //! all that is needed, few particles have it computed as a whole, and many by half (`symmetric`).
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::cloud::mirror;
@@ -61,16 +63,18 @@ pub fn kernel_sums<T: Real>(sums: &KernelSums<'_, T>) -> (Matrix<T>, Vec<Matrix<
     let mut values = Matrix::zeros(count, sums.values.cols());
     let mut slopes: Vec<Matrix<T>> =
         sums.slopes.iter().map(|rhs| Matrix::zeros(count, rhs.cols())).collect();
-    kernel_sums_into(sums, &mut values, &mut slopes.iter_mut().collect::<Vec<_>>());
+    let out = std::iter::once(&mut values).chain(&mut slopes);
+    write_kernel_sums(sums, 0..count, &mut out.collect::<Vec<_>>());
     (values, slopes)
 }
 
-/// Writes K·R and every Sᵍ·Rᵍ.
-pub(crate) fn kernel_sums_into<T: Real>(
+/// Writes K·R and then every Sᵍ·Rᵍ, in some of the rows at least; what others hold then means nothing.
+pub fn write_kernel_sums<T: Real>(
     sums: &KernelSums<'_, T>,
-    values: &mut Matrix<T>,
-    slopes: &mut [&mut Matrix<T>],
+    wanted: Range<usize>,
+    out: &mut [&mut Matrix<T>],
 ) {
+    let Some((values, slopes)) = out.split_first_mut() else { return };
     let count = sums.values.rows();
     let exponential = sums.radial == Radial::SquaredExponential && slopes.is_empty();
     if exponential
@@ -91,7 +95,7 @@ pub(crate) fn kernel_sums_into<T: Real>(
         let fill = |first, m, start, n, tile: &mut [T]| {
             prepared.squared_exponential(sums, first, m, start, n, tile);
         };
-        return symmetric_sums(fill, rhs, values.as_mut_slice());
+        return symmetric_sums(fill, rhs, wanted, values.as_mut_slice());
     }
     for slope in slopes.iter_mut() {
         slope.as_mut_slice().fill(T::zero());
@@ -110,12 +114,15 @@ pub(crate) fn kernel_sums_into<T: Real>(
             })
             .collect();
         for first in (0..count).step_by(band) {
-            bands.push(Band {
+            let own = Band {
                 first,
                 rows: band.min(count - first),
                 values: value_bands.next().unwrap_or_default(),
                 slopes: slope_bands.iter_mut().map(|b| b.next().unwrap_or_default()).collect(),
-            });
+            };
+            if first < wanted.end && first + own.rows > wanted.start {
+                bands.push(own);
+            }
         }
     }
     match &mut bands[..] {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::rows_per_task;
 use super::simd::{squared_distances, squared_norm, squares_from_products};
-use crate::{MatRef, Real};
+use crate::{MatRef, Matrix, Real};
 
 /// Columns of a tile. With the rows of a band, 16 to 64, it stays in the second cache.
 pub(super) const STRIP: usize = 512;
@@ -46,14 +46,30 @@ impl<'a, T: Real> Factor<'a, T> {
         self.squares
     }
 
+    /// The points, all of their coordinates.
+    pub fn points(&self) -> MatRef<'a, T> {
+        self.points
+    }
+
+    /// The coordinates that it looks at.
+    pub fn columns(&self) -> Range<usize> {
+        self.first..self.first + self.coordinates
+    }
+
     /// 1/h.
-    pub(crate) fn rate(&self) -> T {
+    pub fn rate(&self) -> T {
         self.rate
     }
 
     /// The coordinates of one particle that the factor looks at.
     pub(crate) fn row(&self, i: usize) -> &'a [T] {
         &self.points.row(i)[self.first..self.first + self.coordinates]
+    }
+
+    /// What it sees of some particles.
+    pub(crate) fn points_of(&self, members: &[usize]) -> Matrix<T> {
+        let numbers = members.iter().flat_map(|&i| self.row(i)).copied().collect();
+        Matrix::from_vec(numbers, members.len(), self.coordinates).expect("all of their rows")
     }
 
     /// The number of particles.

@@ -6,6 +6,7 @@
 //! by side. So no two threads add to the same row, and every row adds its tiles in an order that depends
 //! on the number of particles alone.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use crate::{MatRef, Real};
@@ -14,19 +15,21 @@ use crate::{MatRef, Real};
 const TILE: usize = 128;
 
 /// Writes K·R, where `fill(first, m, start, n, tile)` writes the entries of K in rows `first..first + m` and
-/// columns `start..start + n`; `out` holds zeros.
+/// columns `start..start + n`; `out` holds zeros. Tiles that no `wanted` row needs are left out.
 pub(super) fn symmetric_sums<T: Real>(
     fill: impl Fn(usize, usize, usize, usize, &mut [T]) + Sync,
     rhs: MatRef<'_, T>,
+    wanted: Range<usize>,
     out: &mut [T],
 ) {
-    let sums = Symmetric { fill, rhs, tiles: Mutex::default() };
+    let sums = Symmetric { fill, rhs, wanted, tiles: Mutex::default() };
     sums.among(Rows { first: 0, count: rhs.rows(), out });
 }
 
 struct Symmetric<'a, T, F> {
     fill: F,
     rhs: MatRef<'a, T>,
+    wanted: Range<usize>,
     /// Buffers at rest, as many as there were threads at once.
     tiles: Mutex<Vec<Vec<T>>>,
 }
@@ -57,6 +60,9 @@ impl<T> Rows<'_, T> {
 impl<T: Real, F: Fn(usize, usize, usize, usize, &mut [T]) + Sync> Symmetric<'_, T, F> {
     /// Adds what the particles of a range are to each other.
     fn among(&self, mut rows: Rows<'_, T>) {
+        if !self.wants(&rows) {
+            return;
+        }
         if rows.fit_a_tile() {
             let (first, n) = (rows.first, rows.count);
             return self.with_tile(first, n, first, n, |tile| {
@@ -73,14 +79,18 @@ impl<T: Real, F: Fn(usize, usize, usize, usize, &mut [T]) + Sync> Symmetric<'_, 
 
     /// Adds what the particles of two ranges are to those of the other.
     fn between(&self, mut a: Rows<'_, T>, mut b: Rows<'_, T>) {
-        if a.count == 0 || b.count == 0 {
+        if a.count == 0 || b.count == 0 || !(self.wants(&a) || self.wants(&b)) {
             return;
         }
         if a.fit_a_tile() && b.fit_a_tile() {
             let (m, n, width) = (a.count, b.count, self.rhs.cols());
             return self.with_tile(a.first, m, b.first, n, |tile| {
-                T::accumulate_product(tile, self.rhs_of(&b), a.out, m, width, n);
-                T::accumulate_transposed_product(tile, self.rhs_of(&a), b.out, n, width, m);
+                if self.wants(&a) {
+                    T::accumulate_product(tile, self.rhs_of(&b), a.out, m, width, n);
+                }
+                if self.wants(&b) {
+                    T::accumulate_transposed_product(tile, self.rhs_of(&a), b.out, n, width, m);
+                }
             });
         }
         for crossed in [false, true] {
@@ -88,6 +98,10 @@ impl<T: Real, F: Fn(usize, usize, usize, usize, &mut [T]) + Sync> Symmetric<'_, 
             let (first, second) = if crossed { (b.1, b.0) } else { b };
             rayon::join(|| self.between(a.0, first), || self.between(a.1, second));
         }
+    }
+
+    fn wants(&self, rows: &Rows<'_, T>) -> bool {
+        rows.first < self.wanted.end && rows.first + rows.count > self.wanted.start
     }
 
     /// The right-hand side in these rows.

@@ -15,6 +15,9 @@
 //! Exactness needs a kernel that does not depend on the particles, so the bandwidth follows its
 //! rule only for a number of velocities at the start, and is held from then on.
 //!
+//! Where particles meet only some others in a step ([`ProductSpace::interactions`]), every batch is the exact sampler
+//! of its own few particles, so that π⊗…⊗π stays invariant whoever meets whom.
+//!
 //! [SPOS](https://arxiv.org/abs/1809.01293) adds σ²f to the velocity and *independent* noise
 //! √(2σ²A), and is biased; with the correlated noise as well, Ã + σ²A, it is exact too.
 
@@ -22,7 +25,7 @@ use faer::Side;
 
 use super::{CurlForm, Draw, Field, Stein, at_least_two};
 use crate::dynamics::{Evaluated, Terms};
-use crate::kernel::{Bandwidth, Kernel};
+use crate::kernel::{Bandwidth, Interactions, Kernel, Standing};
 use crate::random::{Purpose, fill_standard_normal, stream};
 use crate::{Error, Matrix, Real, Result};
 
@@ -38,6 +41,7 @@ pub struct ProductSpace {
     adapt: u64,
     /// The bandwidth until then.
     rule: Bandwidth,
+    interactions: Option<Interactions>,
 }
 
 /// The kernel, until its bandwidth is held and from then on.
@@ -52,8 +56,9 @@ impl ProductSpace {
     /// The exact sampler. The bandwidth follows the kernel's rule for `adapt` velocities.
     pub fn new(kernel: Kernel, adapt: u64) -> Self {
         let rule = kernel.bandwidth.clone();
-        let adaptation = Adaptation { stein: symmetrised(kernel.clone()), kernel, velocities: 0 };
-        Self { adaptation, correlated: true, independent: 0.0, adapt, rule }
+        let stein = symmetrised(kernel.clone(), None);
+        let adaptation = Adaptation { stein, kernel, velocities: 0 };
+        Self { adaptation, correlated: true, independent: 0.0, adapt, rule, interactions: None }
     }
 
     /// SPOS with σ²: independent noise only, biased for every N.
@@ -65,14 +70,30 @@ impl ProductSpace {
     pub fn spos_exact(kernel: Kernel, strength: f64, adapt: u64) -> Self {
         Self { independent: strength, ..Self::new(kernel, adapt) }
     }
+
+    /// Lets every particle meet `others` others in a step, or a few more, drawn by address, instead of all: O(N·P²)
+    /// instead of O(N³). Exact samplers stay exact.
+    pub fn interactions(mut self, others: usize) -> Self {
+        // Only noise among all of whom the velocity is the drift makes it exact.
+        let standing = if self.correlated { Standing::Alone } else { Standing::Sampled };
+        self.interactions = Some(Interactions { others, standing });
+        self.adaptation.stein = symmetrised(self.adaptation.kernel.clone(), self.interactions);
+        self
+    }
 }
 
-fn symmetrised(kernel: Kernel) -> Stein {
-    Stein::new(kernel).curl(CurlForm::Symmetrised)
+fn symmetrised(kernel: Kernel, interactions: Option<Interactions>) -> Stein {
+    let stein = Stein::new(kernel).curl(CurlForm::Symmetrised);
+    match interactions {
+        Some(Interactions { others, standing }) => stein.meeting(others, standing),
+        None => stein,
+    }
 }
 
-/// The correlated noise of one block whose A varies with the state.
+/// The correlated noise of one block whose A varies with the state, of particles that meet.
 struct Own<'a, T> {
+    /// The particles; K is theirs.
+    members: &'a [usize],
     /// The block, and which of the moving ones it is.
     block: usize,
     slot: usize,
@@ -85,8 +106,9 @@ struct Own<'a, T> {
 impl<T: Real> Own<'_, T> {
     /// aᵢ of every particle, where A is aᵢ·I.
     fn scalars(&self, at: &Evaluated<'_, T>) -> Option<Vec<f64>> {
-        (0..at.state.rows())
-            .map(|i| at.operator.scalar_diffusion(self.block, at.coefficients.row(i)))
+        self.members
+            .iter()
+            .map(|&i| at.operator.scalar_diffusion(self.block, at.coefficients.row(i)))
             .map(|a| a.map(Real::as_f64))
             .collect()
     }
@@ -105,8 +127,8 @@ impl<T: Real> Own<'_, T> {
         let root = factor(&matrix).ok_or(Error::IndefiniteNoise)?;
         let columns = self.columns();
         for i in 0..count {
-            let out = &mut displacement.row_mut(i)[columns.clone()];
-            for (j, weight) in root.row(i)[..=i].iter().enumerate() {
+            let out = &mut displacement.row_mut(self.members[i])[columns.clone()];
+            for (&j, weight) in self.members.iter().zip(&root.row(i)[..=i]) {
                 let weight = T::of((2.0 * self.dt).sqrt() * weight);
                 for (x, &n) in out.iter_mut().zip(&self.noise.row(j)[columns.clone()]) {
                     *x += weight * n;
@@ -123,10 +145,12 @@ impl<T: Real> Own<'_, T> {
         kernel: &Matrix<f64>,
         displacement: &mut Matrix<T>,
     ) -> Result<()> {
-        let (operator, count, dim) = (at.operator, at.state.rows(), self.dim);
+        let (operator, count, dim) = (at.operator, self.members.len(), self.dim);
         // A of every particle by its action on unit vectors.
-        let own: Vec<Matrix<f64>> = (0..count)
-            .map(|i| {
+        let own: Vec<Matrix<f64>> = self
+            .members
+            .iter()
+            .map(|&i| {
                 let mut matrix = Matrix::zeros(dim, dim);
                 let mut unit = vec![T::zero(); at.state.cols()];
                 for column in 0..dim {
@@ -150,9 +174,10 @@ impl<T: Real> Own<'_, T> {
         let root = factor(&diffusion).ok_or(Error::IndefiniteNoise)?;
         let columns = self.columns();
         for p in 0..root.rows() {
-            let noise = |q: usize| self.noise.row(q / dim)[columns.start + q % dim].as_f64();
+            let noise =
+                |q: usize| self.noise.row(self.members[q / dim])[columns.start + q % dim].as_f64();
             let sum: f64 = root.row(p)[..=p].iter().enumerate().map(|(q, x)| x * noise(q)).sum();
-            displacement.row_mut(p / dim)[columns.start + p % dim] +=
+            displacement.row_mut(self.members[p / dim])[columns.start + p % dim] +=
                 T::of((2.0 * self.dt).sqrt() * sum);
         }
         Ok(())
@@ -182,6 +207,43 @@ fn factor(matrix: &Matrix<f64>) -> Option<Matrix<f64>> {
     None
 }
 
+/// Adds √(2Ã dt) n of particles that meet, K being theirs.
+fn add_correlated<T: Real>(
+    at: &Evaluated<'_, T>,
+    members: &[usize],
+    matrix: &Matrix<f64>,
+    (moving, dt, noise): (&[usize], f64, &Matrix<T>),
+    displacement: &mut Matrix<T>,
+) -> Result<()> {
+    if at.operator.diffusion_varies() {
+        for (slot, &block) in moving.iter().enumerate() {
+            let own = Own { members, block, slot, dim: at.operator.dim(), noise, dt };
+            match own.scalars(at) {
+                // Nothing diffuses here.
+                Some(scalars) if scalars.iter().all(|a| *a == 0.0) => {}
+                Some(scalars) => own.add_scalar(&scalars, matrix, displacement)?,
+                None => own.add_dense(at, matrix, displacement)?,
+            }
+        }
+        return Ok(());
+    }
+    let root = factor(matrix).ok_or(Error::IndefiniteNoise)?;
+    let scale = T::of((2.0 * dt / members.len() as f64).sqrt());
+    let mut mixed = vec![T::zero(); displacement.cols()];
+    for (row, &i) in members.iter().enumerate() {
+        mixed.fill(T::zero());
+        for (&j, &weight) in members.iter().zip(&root.row(row)[..=row]) {
+            let weight = T::of(weight);
+            for (m, &n) in mixed.iter_mut().zip(noise.row(j)) {
+                *m += weight * n;
+            }
+        }
+        let c = at.coefficients.row(i);
+        at.operator.apply_diffusion_root(c, &mixed, moving, scale, displacement.row_mut(i));
+    }
+    Ok(())
+}
+
 impl<T: Real> Field<T> for ProductSpace {
     fn validate(&self, blocks: usize, particles: usize) -> Result<()> {
         at_least_two(particles)?;
@@ -189,6 +251,12 @@ impl<T: Real> Field<T> for ProductSpace {
             let remedy = "it must be zero or positive, and finite";
             return Err(Error::setting("strength of independent noise", self.independent, remedy));
         }
+        let affine = self.adaptation.kernel.affine;
+        if self.interactions.is_some() && self.correlated && affine > 0.0 {
+            let remedy = "an affine part lets all particles meet: leave it or the interactions out";
+            return Err(Error::setting("affine", affine, remedy));
+        }
+        <Stein as Field<T>>::validate(&self.adaptation.stein, blocks, particles)?;
         self.adaptation.kernel.validate(blocks)
     }
 
@@ -204,7 +272,7 @@ impl<T: Real> Field<T> for ProductSpace {
         if *velocities == self.adapt.max(1) {
             let held = <Stein as Field<T>>::bandwidths(stein).to_vec();
             kernel.bandwidth = Bandwidth::Fixed(held);
-            *stein = symmetrised(kernel.clone());
+            *stein = symmetrised(kernel.clone(), self.interactions);
         }
         if self.independent > 0.0 {
             let mut own = vec![T::zero(); velocity.cols()];
@@ -245,33 +313,18 @@ impl<T: Real> Field<T> for ProductSpace {
             if !bandwidths.is_empty() {
                 kernel.bandwidth = Bandwidth::Fixed(bandwidths.to_vec());
             }
-            let matrix = kernel.resolve(at).matrix();
-            if at.operator.diffusion_varies() {
-                for (slot, &block) in moving.iter().enumerate() {
-                    let own = Own { block, slot, dim: at.operator.dim(), noise: &noise, dt };
-                    match own.scalars(at) {
-                        // Nothing diffuses here.
-                        Some(scalars) if scalars.iter().all(|a| *a == 0.0) => {}
-                        Some(scalars) => own.add_scalar(&scalars, &matrix, displacement)?,
-                        None => own.add_dense(at, &matrix, displacement)?,
-                    }
-                }
+            let resolved = kernel.resolve(at);
+            let meetings = self.interactions.and_then(|some| some.draw(count, at.address));
+            let everybody: Vec<usize>;
+            let batches: Vec<&[usize]> = if let Some(meetings) = &meetings {
+                meetings.batches().collect()
             } else {
-                let root = factor(&matrix).ok_or(Error::IndefiniteNoise)?;
-                let scale = T::of((2.0 * dt / count as f64).sqrt());
-                let mut mixed = vec![T::zero(); moved];
-                for i in 0..count {
-                    mixed.fill(T::zero());
-                    for j in 0..=i {
-                        let weight = T::of(root.row(i)[j]);
-                        for (m, &n) in mixed.iter_mut().zip(&noise.row(j)[..moved]) {
-                            *m += weight * n;
-                        }
-                    }
-                    let c = at.coefficients.row(i);
-                    let out = displacement.row_mut(i);
-                    at.operator.apply_diffusion_root(c, &mixed, moving, scale, out);
-                }
+                everybody = (0..count).collect();
+                vec![&everybody]
+            };
+            for members in batches {
+                let matrix = resolved.matrix_of(members);
+                add_correlated(at, members, &matrix, (moving, dt, &noise), displacement)?;
             }
         }
         if self.independent > 0.0 {
@@ -309,7 +362,7 @@ impl<T: Real> Field<T> for ProductSpace {
         let kernel = &mut self.adaptation.kernel;
         kernel.bandwidth =
             if held.is_empty() { self.rule.clone() } else { Bandwidth::Fixed(held.to_vec()) };
-        self.adaptation.stein = symmetrised(kernel.clone());
+        self.adaptation.stein = symmetrised(kernel.clone(), self.interactions);
         self.adaptation.velocities = velocities as u64;
         Ok(())
     }

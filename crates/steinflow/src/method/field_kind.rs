@@ -68,7 +68,8 @@ impl FieldKind {
 
     fn about(self) -> About {
         use Parameter::{
-            Adapt, Cells, Curl, NoiseStrength, Regulariser, Smoothing, SolveMemory, TimeUnit,
+            Adapt, Cells, Curl, Interactions, NoiseStrength, Regulariser, Smoothing, SolveMemory,
+            TimeUnit,
         };
         match self {
             Self::Diffusion => About {
@@ -85,7 +86,7 @@ impl FieldKind {
                 title: "Stein (GSVGD): deterministic, interacting",
                 formula: "v = E[k f + (A + C)∇₂k]",
                 reference: PAPER,
-                parameters: &[TimeUnit, Curl],
+                parameters: &[TimeUnit, Curl, Interactions],
                 has_kernel: true,
                 is_random: false,
             },
@@ -94,7 +95,7 @@ impl FieldKind {
                 title: "Stein*: repulsion by A only; the particles never stop",
                 formula: "v = E[k f + A∇₂k]",
                 reference: PAPER,
-                parameters: &[TimeUnit, Curl],
+                parameters: &[TimeUnit, Curl, Interactions],
                 has_kernel: true,
                 is_random: false,
             },
@@ -148,7 +149,7 @@ impl FieldKind {
                 title: "Product space: Stein with the noise that makes it exact for every N",
                 formula: "dz = E[k f + (A + C)∇₂k] dt + √(2Ã) dW, Ãᵢⱼ = kᵢⱼ(Aᵢ + Aⱼ)/2N",
                 reference: PAPER,
-                parameters: &[Adapt],
+                parameters: &[Adapt, Interactions],
                 has_kernel: true,
                 is_random: true,
             },
@@ -157,7 +158,7 @@ impl FieldKind {
                 title: "SPOS: Stein with independent noise; biased",
                 formula: "dz = (E[k f + ∇₂k] + σ²f) dt + √(2σ²) dW",
                 reference: "Zhang et al. 2020",
-                parameters: &[NoiseStrength],
+                parameters: &[NoiseStrength, Interactions],
                 has_kernel: true,
                 is_random: true,
             },
@@ -166,7 +167,7 @@ impl FieldKind {
                 title: "SPOS, corrected: exact for every N",
                 formula: "dz = (E[k f + ∇₂k] + σ²f) dt + √(2K/N + 2σ²) dW",
                 reference: PAPER,
-                parameters: &[NoiseStrength, Adapt],
+                parameters: &[NoiseStrength, Adapt, Interactions],
                 has_kernel: true,
                 is_random: true,
             },

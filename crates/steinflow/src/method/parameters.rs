@@ -29,6 +29,8 @@ pub struct Parameters {
     pub time_unit: TimeUnit,
     /// C between two particles in the Stein field.
     pub curl: CurlForm,
+    /// P, how many others a particle meets in a step; none for all.
+    pub interactions: Option<usize>,
     /// σ² of SPOS.
     pub noise_strength: f64,
     /// Velocities before the bandwidth of an exact sampler is held.
@@ -52,6 +54,7 @@ impl Default for Parameters {
             solve_memory: 1 << 30,
             time_unit: TimeUnit::default(),
             curl: CurlForm::default(),
+            interactions: None,
             noise_strength: 0.1,
             adapt: 100,
             cells: None,
@@ -228,6 +231,11 @@ parameters! {
         "C between two particles where it varies: `paper` = C(zⱼ), `symmetrised` = (C(zᵢ) + C(zⱼ))/2, under \
          which π stays invariant",
         |p| Place::Word(&mut p.curl);
+    /// P.
+    Interactions, "interactions", "P",
+        "Others that a particle meets in a step, drawn anew for every step, or a few more: O(N·P) instead of O(N²), \
+         with the same velocity on average; exact samplers stay exact",
+        |p| Place::CountIfAny(&mut p.interactions), default: "all";
     /// σ² of SPOS.
     NoiseStrength, "noise-strength", "S2", "Strength σ² of the independent noise of SPOS",
         |p| Place::ZeroOrMore(&mut p.noise_strength);

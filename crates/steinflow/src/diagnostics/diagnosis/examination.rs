@@ -2,6 +2,7 @@
 
 use super::{Evidence, Fault, Findings, Subject};
 use crate::diagnostics::identities::{Estimate, SteinIdentities, Unevenness, bound_of_largest};
+use crate::diagnostics::judge::MOST_PARTICLES;
 use crate::diagnostics::{
     ModeWeight, SteinKernel, StopRule, With, auxiliary_marginals, directions_spanned,
 };
@@ -346,7 +347,8 @@ impl<T: Real> Subject<'_, T> {
         // Draws along a chain are alike, and the test is for independent ones: what little two have in common
         // shifts the sum over all pairs, by more of its noise the more directions there are.
         let count = self.theta.rows();
-        let most = if self.is_interacting { self.state.rows() } else { MOST_TESTED };
+        let most =
+            if self.is_interacting { self.state.rows().min(MOST_PARTICLES) } else { MOST_TESTED };
         let alike = if self.collects { 1.0 + 0.25 * self.dim().sqrt() } else { 1.0 };
         let kept = count.min(most).min((self.effective / alike) as usize).max(2);
         let thin = |matrix: MatRef<'_, T>| {
