@@ -23,8 +23,10 @@ pub fn stages(strict: bool) -> Vec<Stage> {
     } else {
         vec![deny::check_if_installed()]
     });
-    stages.extend(ranks::checks());
     stages.extend(gpu::compile());
     stages.extend(python::checks());
-    if strict { strict::strictly(stages) } else { stages }
+    let mut stages = if strict { strict::strictly(stages) } else { stages };
+    // Last, for they build the command once more; and excused where there is no MPI to be had.
+    stages.extend(ranks::checks(strict));
+    stages
 }

@@ -11,7 +11,7 @@ use crate::record::{Diagnosis, Evidence, Network, Spread};
 const MOST_MOMENTS: usize = 50;
 
 const CITATION: &str = "\
-The Steinflow developers. Steinflow, version 0.1.0. https://github.com/steinflow/steinflow
+The Steinflow developers. Steinflow, version 0.2.0. https://github.com/steinflow/steinflow
 
 Zheyang Shen, Markus Heinonen and Samuel Kaski. De-randomizing MCMC dynamics with the diffusion Stein \
 operator. Advances in Neural Information Processing Systems 34 (NeurIPS 2021). arXiv:2110.03768";

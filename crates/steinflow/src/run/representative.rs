@@ -76,7 +76,7 @@ mod tests {
         let (all, count) = (1200, 60);
         let mut noise = vec![0.0; 2 * all];
         random::fill_standard_normal(&mut random::stream(5, Purpose::Start, 0, 0), &mut noise);
-        let centre = |i: usize| if i % 3 == 0 { 8.0 } else { -4.0 };
+        let centre = |i: usize| if i.is_multiple_of(3) { 8.0 } else { -4.0 };
         let points =
             Matrix::from_fn(all, 2, |i, j| noise[2 * i + j] + if j == 0 { centre(i) } else { 0.0 });
         let picked = representative(points.as_ref(), count);
@@ -84,7 +84,7 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(sorted.len(), count);
-        let in_smaller = picked.iter().filter(|&&i| i % 3 == 0).count();
+        let in_smaller = picked.iter().filter(|&&i| i.is_multiple_of(3)).count();
         assert!((19..=21).contains(&in_smaller), "{in_smaller} of {count}");
         for j in 0..2 {
             let moments = |rows: &[usize]| {
