@@ -190,7 +190,7 @@ def test_jax_pytrees():
     assert isinstance(state.particles["bias"], jax.Array)
     for _ in range(200):
         state = sampler.step(state, data)
-    assert state.particles["slope"].dtype == np.float32
+    assert state.particles["slope"].dtype == init["slope"].dtype
     # N(3 s/(1 + s), …) with s = Σ x².
     total = float(jax.numpy.sum(data**2))
     assert abs(float(state.particles["slope"].mean()) - 3 * total / (1 + total)) < 0.05
