@@ -34,8 +34,8 @@ fn commands(text: &str) -> Vec<(String, String)> {
             // A mark is for the one block below it.
             is_run |= line == "```" && !is_open;
         } else if is_open && is_run && (line.starts_with("steinflow ") || line == "steinflow") {
-            let (words, said) = line.split_once('#').unwrap_or((line, ""));
-            let (words, _) = words.split_once('>').unwrap_or((words, ""));
+            let (words, said) = line.split_once(" # ").unwrap_or((line, ""));
+            let (words, _) = words.split_once(" > ").unwrap_or((words, ""));
             found.push((words.trim_start_matches("steinflow").trim().to_owned(), said.to_owned()));
         }
     }
@@ -48,6 +48,7 @@ fn lay_out(desk: &Desk) {
     let mut homes = "id,agent,district,area,age,price\n".to_owned();
     let mut patients = "age,dose,outcome\n".to_owned();
     let mut claims = "region,years,log_years,claims\n".to_owned();
+    let mut pupils = "school,hours,score\n".to_owned();
     for i in 0..160 {
         let (area, age) = (90.0 + 30.0 * wave(i, 1.7), 20.0 + 15.0 * wave(i, 2.9));
         let district = ["north", "south", "east"][i % 3];
@@ -61,6 +62,12 @@ fn lay_out(desk: &Desk) {
         let region = ["coast", "hills"][i % 2];
         writeln!(claims, "{region},{years},{:.4},{count}", years.ln()).unwrap();
     }
+    for i in 0..180 {
+        let (school, hours) = (i % 12, 5.0 + 4.0 * wave(i, 0.37));
+        let score = 50.0 + 3.0 * hours + 8.0 * wave(school, 2.1) + 5.0 * wave(i, 91.7);
+        writeln!(pupils, "s{school},{hours:.2},{score:.2}").unwrap();
+    }
+    desk.write("pupils.csv", pupils);
     desk.write("new-homes.csv", homes.lines().take(20).collect::<Vec<_>>().join("\n"));
     for (name, text) in [("homes.csv", homes), ("patients.csv", patients), ("claims.csv", claims)] {
         desk.write(name, text);

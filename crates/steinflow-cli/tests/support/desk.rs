@@ -29,7 +29,7 @@ impl Desk {
         let mut command = Command::cargo_bin("steinflow").unwrap();
         command.env_remove("STEINFLOW_DATA").env("HOME", self.0.path());
         command.env("XDG_CACHE_HOME", self.path("cache"));
-        command.current_dir(self.0.path()).args(arguments.split_whitespace()).output().unwrap()
+        command.current_dir(self.0.path()).args(words(arguments)).output().unwrap()
     }
 
     pub fn succeed(&self, arguments: &str) -> String {
@@ -55,6 +55,20 @@ impl Desk {
     pub fn listing(&self) -> Vec<String> {
         listing(self.0.path())
     }
+}
+
+/// The words of a line, as a shell tells them apart: by spaces, but for those between double quotes.
+fn words(line: &str) -> Vec<String> {
+    let (mut found, mut is_quoted) = (vec![String::new()], false);
+    for letter in line.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            ' ' | '\n' if !is_quoted => found.push(String::new()),
+            letter => found.last_mut().unwrap().push(letter),
+        }
+    }
+    found.retain(|word| !word.is_empty());
+    found
 }
 
 /// The names in a folder, sorted.
