@@ -63,7 +63,7 @@ fn the_list_says_what_is_here() {
     }
     let list: serde_json::Value =
         serde_json::from_str(&succeed(home.path(), &["data", "list", "--json"])).unwrap();
-    assert_eq!(list.as_array().unwrap().len(), 9);
+    assert_eq!(list.as_array().unwrap().len(), 10);
     assert_eq!(list[0]["name"], "penguins");
     assert_eq!((&list[0]["rows"], &list[0]["built_in"]), (&333.into(), &true.into()));
     assert!(list[2]["file"].is_null());
