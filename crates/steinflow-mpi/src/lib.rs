@@ -1,7 +1,7 @@
 //! Runs over MPI: several processes, on one machine or many, that share the work of one run.
 //!
 //! Rank 0 *leads*: it has the loop, the files and the terminal, and decides. The other ranks *help*: they have the target,
-//! and answer requests: log π and its score of some particles ([`OverRanks`]), rows of kernel sums ([`Ranks`]). Rank 0
+//! and answer requests: log π and its score of some particles (`OverRanks`), rows of kernel sums (`Ranks`). Rank 0
 //! does its own share meanwhile. So budget, interrupts, errors and what to do with a NaN are decided in one place, and
 //! checkpoints know nothing of ranks. Cuts stand between tiles ([`steinflow::team`]): the number of ranks changes no bit.
 //!
