@@ -7,7 +7,7 @@ use crate::stage::Stage;
 /// What Debian calls an MPI library, its starter, and what reads its headers. Without a network this gives up soon.
 const INSTALL: &str = "\
     o='-qq -o Acquire::Retries=0 -o Acquire::http::Timeout=20'; \
-    apt-get $o update && apt-get $o install -y --no-install-recommends libopenmpi-dev openmpi-bin libclang-dev";
+    apt-get $o update && DEBIAN_FRONTEND=noninteractive apt-get $o install -y libopenmpi-dev openmpi-bin libclang-dev";
 
 /// The tests, or a stage that says why they are skipped; strictly, MPI is installed first where that can be done.
 pub fn checks(strict: bool) -> Vec<Stage> {

@@ -143,8 +143,8 @@ pub fn in_learnt_coordinates(method: &Method, dim: usize, settings: &mut Setting
                 // Short steps: the start stands for all draws of the warm-up, and has little to mend.
                 settings.phase = Some(vec![Phase {
                     integrator: "adam".to_owned(),
-                    step_size: "linear:0.01:0.0001".to_owned(),
-                    steps: settings.steps.take().unwrap_or(60),
+                    step_size: "linear:0.02:0.0001".to_owned(),
+                    steps: settings.steps.take().unwrap_or(100),
                 }]);
             }
         }
