@@ -517,9 +517,12 @@ impl<'a, T: Real> Sampler<'a, T> {
             }
             (Some(options), None) => {
                 // What comes to rest keeps of its start whatever its kernel does not see.
-                let is_to_rest = !self.field.is_random() && self.resampling.is_none();
-                let given = is_given.then(|| theta.cast::<f64>());
+                // Many stand for the target by their number, and there may be no more draws than of them.
                 let count = theta.rows();
+                let is_to_rest = !self.field.is_random()
+                    && self.resampling.is_none()
+                    && count <= representative::MOST;
+                let given = is_given.then(|| theta.cast::<f64>());
                 let fewer = count.clamp(LEAST_WARM, Options::default_particles(theta.cols()));
                 let options = Options {
                     particles: Some(if is_given { count } else { fewer }),
