@@ -93,6 +93,7 @@ pub fn summarise<T: Real>(
             draws: draws.draws,
             mean: draws.mean.clone(),
             sd: draws.sd.clone(),
+            is_settled: draws.is_settled,
         }),
         network: report.map(|report| report.summary.clone()),
         regression,

@@ -108,15 +108,10 @@ fn resting_particles(dim: usize) -> usize {
     (50 * dim).clamp(400, 1000).min(50_000 / dim.max(1)).max(100)
 }
 
-/// Particles of a flow: their draws are as many as these times the stretches.
-const FLOWING_PARTICLES: usize = 200;
-
-/// The bandwidth of a flow, relative to that of the median rule: as narrow as neighbours are near, N^(−2/d), for
-/// K to be near the identity in few dimensions too. What is smooth over a kernel moves fast, and the rest
-/// hardly.
-fn narrow(particles: usize, dim: usize) -> f64 {
-    let near = 6.0 * (particles as f64).powf(-2.0 / dim.max(1) as f64);
-    (near.clamp(0.001, 0.3) * 1000.0).round() / 1000.0
+/// Particles of a flow. What is smooth over a kernel moves fast, and the rest hardly: that is left to how well
+/// as many stand for all draws of the warm-up.
+fn flowing_particles(dim: usize) -> usize {
+    800.min(50_000 / dim.max(1)).max(100)
 }
 
 /// What the deterministic methods are best run with where the target is near N(0, I): settings that an
@@ -150,9 +145,11 @@ pub fn in_learnt_coordinates(method: &Method, dim: usize, settings: &mut Setting
         }
         // Never to rest: without friction and with fresh momenta the flow preserves π of all particles.
         (DynamicsKind::Sghmc | DynamicsKind::ThirdOrder, FieldKind::Stein) => {
-            let particles = *settings.particles.get_or_insert(FLOWING_PARTICLES);
+            settings.particles.get_or_insert(flowing_particles(dim));
             word(&mut settings.kernel_on, "theta");
-            rule(&mut settings.bandwidth, &format!("white:{}", narrow(particles, dim)));
+            // Means and covariances are what has to mix.
+            settings.affine.get_or_insert(1.0);
+            rule(&mut settings.bandwidth, "white:4");
             if settings.alpha.is_none() {
                 settings.parameters.fill(Parameter::Friction, ParameterValue::Number(0.0));
             }
@@ -170,7 +167,7 @@ pub fn in_learnt_coordinates(method: &Method, dim: usize, settings: &mut Setting
                 if can_accept(settings) {
                     settings.accept.get_or_insert(true);
                 }
-                let steps = *settings.steps.get_or_insert(1000);
+                let steps = *settings.steps.get_or_insert(300);
                 if settings.collect_from.is_none() && settings.collect_every.is_none() {
                     // After the first stretch; neighbours are alike.
                     settings.collect_from = Some((steps / 9).min(33));
@@ -255,7 +252,7 @@ mod tests {
             settings
         };
         let open = resolved("");
-        assert_eq!((open.accept, open.points, open.particles), (Some(true), Some(true), Some(200)));
+        assert_eq!((open.accept, open.points, open.particles), (Some(true), Some(true), Some(800)));
         for text in ["friction = 0.1", "kernel-on = 'joint'", "time-unit = 'n'", "alpha = 0.1"] {
             assert_eq!(resolved(text).accept, None, "{text}");
         }
@@ -264,13 +261,9 @@ mod tests {
     }
 
     #[test]
-    fn kernels_of_flows_are_narrow_in_few_dimensions() {
-        assert_eq!([1, 2, 3, 10].map(|dim| narrow(200, dim)), [0.001, 0.03, 0.175, 0.3]);
-    }
-
-    #[test]
-    fn particles_at_rest_grow_with_the_dimension_until_pairs_cost_too_much() {
-        let counts = [1, 10, 20, 50, 200, 5000].map(resting_particles);
-        assert_eq!(counts, [400, 500, 1000, 1000, 250, 100]);
+    fn particles_grow_with_the_dimension_until_pairs_cost_too_much() {
+        let dimensions = [1, 10, 20, 50, 200, 5000];
+        assert_eq!(dimensions.map(resting_particles), [400, 500, 1000, 1000, 250, 100]);
+        assert_eq!(dimensions.map(flowing_particles), [800, 800, 800, 800, 250, 100]);
     }
 }

@@ -19,7 +19,7 @@ steinflow::settings! {
             /// sghmc with minibatches].
             method: String as "NAME",
             /// Number of particles, or of chains [default: for auto 64 up to 10 dimensions and 100 above;
-            /// 20 for bnn by sgnht-stein; after a warm-up 400 to 1000 for svgd, and 200 for sghmc-stein and
+            /// 20 for bnn by sgnht-stein; after a warm-up 400 to 1000 for svgd, and 800 for sghmc-stein and
             /// third-order-stein; 100 elsewhere].
             particles: usize as "N",
             /// Effective draws that auto, hmc, mala and ghmc go on for, of every coordinate and its square
@@ -42,16 +42,17 @@ steinflow::settings! {
             kernel_on: String as "VIEW",
             /// median-log, liu-wang, numpyro, median, white or white:F (F times median-log of N(0, I)),
             /// a number, or one number per block separated by commas [default: median-log; after a
-            /// warm-up white:10 for svgd, white:0.3 or narrower for sghmc-stein and
-            /// third-order-stein].
+            /// warm-up white:10 for svgd, white:4 for sghmc-stein and third-order-stein].
             bandwidth: NumbersOrWord as "RULE",
             /// Strength c of an affine part c(1 + x·y) added to the kernel, which gives resting particles
-            /// the mean and covariance of the posterior; made for warmed-up runs [default: 1 for svgd
-            /// after a warm-up, 0 elsewhere].
+            /// the mean and covariance of the posterior, and lets those of a flow mix fast; made for
+            /// warmed-up runs [default: 1 for svgd, sghmc-stein and third-order-stein after a warm-up,
+            /// 0 elsewhere].
             affine: f64 as "C",
         }
         "Steps" {
-            /// Number of steps of a method other than auto [default: 1000; 5000 for bnn by sgnht-stein].
+            /// Number of steps of a method other than auto [default: 1000; 5000 for bnn by sgnht-stein;
+            /// after a warm-up 100 for svgd, 300 for sghmc-stein and third-order-stein].
             steps: u64 as "K",
             /// Step size ε: a number, or `linear:FROM:TO`, `cosine:FROM:TO`, `polynomial:A:B:GAMMA` for
             /// A (B + k)^-GAMMA [default: from the method and the target's curvature at the start].

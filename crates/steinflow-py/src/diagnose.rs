@@ -91,11 +91,12 @@ pub struct Drawn {
     draws: usize,
     mean: Vec<f64>,
     sd: Vec<f64>,
+    is_settled: bool,
 }
 
 impl From<Drawn> for WarmMoments {
-    fn from(Drawn { draws, mean, sd }: Drawn) -> Self {
-        Self { draws, mean, sd }
+    fn from(Drawn { draws, mean, sd, is_settled }: Drawn) -> Self {
+        Self { draws, mean, sd, is_settled }
     }
 }
 

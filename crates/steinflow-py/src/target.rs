@@ -40,6 +40,7 @@ impl Target<'_> {
             draws: usize::MAX,
             sd: (0..exact.mean.len()).map(|j| exact.covariance.row(j)[j].sqrt()).collect(),
             mean: exact.mean,
+            is_settled: true,
         }))
     }
 

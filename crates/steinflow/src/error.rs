@@ -223,19 +223,25 @@ impl Error {
     }
 }
 
-/// Levenshtein distance, by bytes.
+/// How many letters, by bytes, were left out, put in, taken for others, or have changed places with the next.
 fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let substitute = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let (above, same) = (&rows[i - 1], a[i - 1] == b[j - 1]);
+            let mut least =
+                (above[j - 1] + usize::from(!same)).min(above[j] + 1).min(row[j - 1] + 1);
+            let is_swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if is_swapped {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
         }
+        rows.push(row);
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -246,6 +252,8 @@ mod tests {
     fn unknown_names_suggest_the_nearest() {
         let error = Error::unknown("method", "sghmc-stien", ["ld", "svgd", "sghmc-stein"]);
         assert!(error.to_string().contains("did you mean `sghmc-stein`?"), "{error}");
+        let error = Error::unknown("method", "sgvd", ["sgrld", "sgld", "svgd"]);
+        assert!(error.to_string().contains("did you mean `svgd`?"), "{error}");
         let error = Error::unknown("method", "metropolis", ["ld", "svgd"]);
         assert!(error.to_string().ends_with("; known: ld, svgd"), "{error}");
         let error = Error::unknown("column", "z", ["a", "b"]);

@@ -516,12 +516,10 @@ impl<'a, T: Real> Sampler<'a, T> {
                 Some(Warmth::restore(self.target.dim(), &checkpoint.learnt)?)
             }
             (Some(options), None) => {
-                // What comes to rest keeps of its start whatever its kernel does not see.
+                // Deterministic particles keep of their start whatever their kernel does not see.
                 // Many stand for the target by their number, and there may be no more draws than of them.
                 let count = theta.rows();
-                let is_to_rest = !self.field.is_random()
-                    && self.resampling.is_none()
-                    && count <= representative::MOST;
+                let is_chosen = !self.field.is_random() && count <= representative::MOST;
                 let given = is_given.then(|| theta.cast::<f64>());
                 let fewer = count.clamp(LEAST_WARM, Options::default_particles(theta.cols()));
                 let options = Options {
@@ -529,13 +527,13 @@ impl<'a, T: Real> Sampler<'a, T> {
                     seed: self.seed,
                     start: given,
                     // Otherwise it ends when there are draws enough to compare with.
-                    effective: if is_to_rest { options.effective } else { f64::MAX },
+                    effective: if is_chosen { options.effective } else { f64::MAX },
                     ..options
                 };
                 let stop = warm_up::Stop { budget: self.budget, interrupt: self.interrupt.clone() };
                 let target = T::widen(Box::new(&*self.target));
                 let (warming, observers) = (warming.as_deref(), &mut self.observers);
-                let wanted = warm_up::Wanted { count, is_to_rest };
+                let wanted = warm_up::Wanted { count, is_chosen };
                 let found =
                     warm_up::run(&*target, &options, wanted, warming, observers, &stop, begun)?;
                 theta = found.white();

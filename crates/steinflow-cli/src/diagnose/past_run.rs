@@ -62,6 +62,7 @@ impl PastRun {
             draws: draws.draws,
             mean: draws.mean,
             sd: draws.sd,
+            is_settled: draws.is_settled,
         });
         let stop_rule = summary.ensemble.map(|ensemble| StopRule {
             is_met: ensemble.done,

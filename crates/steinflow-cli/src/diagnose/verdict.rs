@@ -39,6 +39,7 @@ pub fn judge<T: Real>(
         draws: usize::MAX,
         sd: (0..exact.mean.len()).map(|j| exact.covariance.row(j)[j].sqrt()).collect(),
         mean: exact.mean,
+        is_settled: true,
     });
     judge_by(config, model, exact.as_ref(), left)
 }

@@ -104,6 +104,9 @@ pub struct WarmUp {
     pub mean: Vec<f64>,
     /// Of every coordinate.
     pub sd: Vec<f64>,
+    /// Whether the sampler that made them holds them to be enough.
+    #[serde(default)]
+    pub is_settled: bool,
 }
 
 /// Moments of one coordinate.

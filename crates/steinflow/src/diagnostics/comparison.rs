@@ -39,6 +39,9 @@ pub struct Comparison {
     /// Whether what it is compared with has more to say than as many draws: particles that moves hardly carry
     /// along agree with themselves.
     says_more: bool,
+    /// Whether it is certain to be right: the target's own moments, or draws that a sampler with an accept step
+    /// holds to be enough.
+    pub(super) is_sure: bool,
 }
 
 impl Comparison {
@@ -64,6 +67,7 @@ impl Comparison {
             shift: (0.0, f64::INFINITY),
             spread: (0.0, f64::INFINITY),
             says_more: draws > MORE * effective.min(count),
+            is_sure: with == With::ExactMoments || known.is_settled,
         };
         for j in 0..dim {
             let central = |power: i32, about: f64| {
@@ -75,11 +79,14 @@ impl Comparison {
             let square = central(2, mean);
             // Far draws decide the spread of heavy tails.
             let kurtosis = (central(4, mean) / (square * square)).max(3.0);
-            let shift =
-                ((mean - known.mean[j]).abs() / known.sd[j], NEGLIGIBLE_SHIFT + z * unit.sqrt());
+            // What does not matter and what is chance are two errors that have nothing to do with each other.
+            let shift = (
+                (mean - known.mean[j]).abs() / known.sd[j],
+                NEGLIGIBLE_SHIFT.hypot(z * unit.sqrt()),
+            );
             let spread = (
                 (square.sqrt() / known.sd[j]).ln().abs(),
-                NEGLIGIBLE_SPREAD + z * 0.5 * ((kurtosis - 1.0) * unit).sqrt(),
+                NEGLIGIBLE_SPREAD.hypot(z * 0.5 * ((kurtosis - 1.0) * unit).sqrt()),
             );
             let is_worse = |new: (f64, f64), old: (f64, f64)| !(new.0 - new.1 <= old.0 - old.1);
             if is_worse(shift, worst.shift) {

@@ -68,9 +68,14 @@ impl StopRule {
     /// a standard deviation means little, as long as the particles agree, nothing drifts and no move failed
     /// hard.
     pub fn is_settled(&self) -> bool {
-        let enough = self.effective >= 200.0 || self.heavy_tails().is_some();
+        let enough = self.effective >= 200.0 || self.has_heavy_tails();
         let agrees = self.rhat < 1.05 && self.drift < 4.0 && enough;
         self.is_met || (agrees && self.said("stiff").is_none())
+    }
+
+    /// Whether tails are too heavy for standard deviations.
+    pub(crate) fn has_heavy_tails(&self) -> bool {
+        self.heavy_tails().is_some()
     }
 
     /// What it says of tails that are too heavy for standard deviations.

@@ -58,7 +58,12 @@ fn moments_of(draws: &[Matrix<f64>]) -> WarmMoments {
     let (_, sd_of_means) = super::moments(over_time.as_ref());
     let ratios = sd.iter().zip(&sd_of_means).map(|(all, means)| (all / means).powi(2));
     let effective = count as f64 * ratios.fold(f64::INFINITY, f64::min).max(1.0);
-    WarmMoments { draws: (2.0 * effective.min(all.rows() as f64)) as usize, mean, sd }
+    WarmMoments {
+        draws: (2.0 * effective.min(all.rows() as f64)) as usize,
+        mean,
+        sd,
+        is_settled: false,
+    }
 }
 
 struct Movers<'a> {

@@ -11,7 +11,7 @@ use super::same_target::check_ensemble;
 use super::{Checkpoint, Observer};
 use crate::arrays::Arrays;
 use crate::coordinates::Coordinates;
-use crate::diagnostics::Counted;
+use crate::diagnostics::{Counted, StopRule};
 use crate::ensemble::{Ensemble, Options, WarmUp};
 use crate::{Error, LogDensity, MatRef, Matrix, Real, Result};
 
@@ -24,6 +24,8 @@ pub struct WarmMoments {
     pub mean: Vec<f64>,
     /// Of every coordinate of θ.
     pub sd: Vec<f64>,
+    /// Whether the sampler that made them holds them to be enough, and no tail to be too heavy for an sd.
+    pub is_settled: bool,
 }
 
 /// Draws of each particle that moments are made of.
@@ -33,15 +35,15 @@ const DRAWS: usize = 25;
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) count: usize,
-    /// Whether they will come to rest: then they are chosen to stand for all draws, of which there are as many
-    /// as [`Auto`](super::Auto) would make. Otherwise they are draws themselves.
-    pub(super) is_to_rest: bool,
+    /// Whether they are chosen to stand for all draws, of which there are then as many as [`Auto`](super::Auto)
+    /// would make. Otherwise they are draws themselves.
+    pub(super) is_chosen: bool,
 }
 
 impl Wanted {
     /// How many draws it takes, of an ensemble of so many particles; none where that is the ensemble's to say.
     fn draws(self, particles: usize) -> Option<usize> {
-        (!self.is_to_rest).then(|| self.count.max(DRAWS * particles))
+        (!self.is_chosen).then(|| self.count.max(DRAWS * particles))
     }
 }
 
@@ -99,7 +101,7 @@ impl Kept {
     ) -> Result<Matrix<f64>> {
         let dim = learnt.theta.cols();
         let rows = self.values.len() / dim;
-        if wanted.is_to_rest
+        if wanted.is_chosen
             && rows > wanted.count
             && let Some(all) = MatRef::new(&self.values, rows, dim)
         {
@@ -157,6 +159,7 @@ impl Sums {
             draws: self.count,
             mean: all.clone().map(|j| self.centre[j] + mean(j)).collect(),
             sd: all.map(|j| (self.second[j] / count - mean(j).powi(2)).max(0.0).sqrt()).collect(),
+            is_settled: false,
         }
     }
 
@@ -223,6 +226,8 @@ impl Warmth {
                 draws: arrays.get_count("draws")? as usize,
                 mean: arrays.get_exactly("mean", dim)?,
                 sd: arrays.get_exactly("sd", dim)?,
+                // A checkpoint that does not say has nothing to vouch for.
+                is_settled: arrays.get_count("settled").is_ok_and(|settled| settled > 0),
             },
             coordinates: Coordinates::restore(dim, arrays)?,
             gradients: arrays.get_count("gradients")?,
@@ -236,6 +241,7 @@ impl Warmth {
         arrays.put("draws", [self.moments.draws as f64]);
         arrays.put("mean", &*self.moments.mean);
         arrays.put("sd", &*self.moments.sd);
+        arrays.put("settled", [f64::from(u8::from(self.moments.is_settled))]);
         arrays
     }
 
@@ -290,7 +296,7 @@ pub(super) fn run<T: Real>(
                     (sums, kept) = (Sums::default(), Kept::default());
                 }
                 sums.add(at.theta);
-                if wanted.is_to_rest || count > at.theta.rows() {
+                if wanted.is_chosen || count > at.theta.rows() {
                     kept.add(at.theta, count.max(MOST));
                 }
             }
@@ -317,7 +323,9 @@ pub(super) fn run<T: Real>(
     if sums.count == 0 {
         sums.add(learnt.theta.as_ref());
     }
-    let moments = sums.moments();
+    let rule = StopRule::from(&ensemble.report());
+    let is_settled = rule.is_settled() && !rule.has_heavy_tails();
+    let moments = WarmMoments { is_settled, ..sums.moments() };
     let counted = Counted::new(target);
     let theta = kept.particles(wanted, &learnt, &counted)?;
     let evaluations = ensemble.gradients() * ensemble.particles() as f64 + counted.points() as f64;

@@ -45,11 +45,16 @@ pub struct Measured {
     variance_error: f64,
     worst_variance: f64,
     worst_error: f64,
+    /// The variance that is most certainly off relative to the target's own, as it is, and its error: uniform
+    /// numbers do not show a tail that is missing.
+    raw: (f64, f64),
     pub distance: f64,
 }
 
 /// Exact draws that samples are compared with.
 const REFERENCE: usize = 2000;
+/// Exact draws that tell variances where tails are heavy.
+const MANY: usize = 20_000;
 /// Sets of exact draws that show what distance to expect.
 const REPLICATES: u64 = 30;
 
@@ -119,6 +124,7 @@ impl Measured {
             variance_error: 3.3 * (0.8 / (n * dim as f64)).sqrt(),
             worst_variance: worst.unwrap_or(1.0),
             worst_error: 3.3 * (0.8 / n).sqrt(),
+            raw: raw_variance(theta, &exact(MANY, 1)?, n),
             distance: distance.of(thinned.as_ref())? / largest,
         })
     }
@@ -146,6 +152,7 @@ impl Measured {
             variance_error: 3.3 * (3.0 / n).sqrt(),
             worst_variance: worst.unwrap_or(1.0),
             worst_error: 3.3 * (3.0 / n).sqrt(),
+            raw: (1.0, 0.0),
             distance: 1.0,
         }
     }
@@ -155,6 +162,7 @@ impl Measured {
             (self.variance - 1.0).abs() <= 0.12 + errors * self.variance_error
                 && (self.worst_variance - 1.0).abs() <= 0.2 + errors * self.worst_error
                 && self.density_error <= 0.3 + errors * self.density_bound
+                && (self.raw.0 - 1.0).abs() <= 0.25 + errors * self.raw.1
         };
         let means_are_right = |errors: f64| self.mean_error <= 0.15 + errors * self.mean_bound;
         if !means_are_right(1.0) {
@@ -167,6 +175,24 @@ impl Measured {
             Truth::Good
         }
     }
+}
+
+/// Of all coordinates the variance, relative to that of exact draws, that is off by most errors of `n` draws; and
+/// 3.3 of these.
+fn raw_variance(theta: &Matrix<f64>, exact: &Matrix<f64>, n: f64) -> (f64, f64) {
+    let moments = |sample: &Matrix<f64>, j: usize| {
+        let rows = sample.rows() as f64;
+        let column = || (0..sample.rows()).map(|i| sample.row(i)[j]);
+        let mean = column().sum::<f64>() / rows;
+        let power = |p: i32| column().map(|x| (x - mean).powi(p)).sum::<f64>() / rows;
+        (power(2), power(4))
+    };
+    let ratios = (0..theta.cols()).map(|j| {
+        let (own, (square, fourth)) = (moments(theta, j).0, moments(exact, j));
+        (own / square, 3.3 * ((fourth / (square * square) - 1.0) / n).sqrt())
+    });
+    let off = |(ratio, error): (f64, f64)| (ratio - 1.0).abs() / (0.25 + error);
+    ratios.max_by(|&a, &b| off(a).total_cmp(&off(b))).unwrap_or((1.0, 0.0))
 }
 
 fn thin(matrix: &Matrix<f64>, most: usize) -> Matrix<f64> {

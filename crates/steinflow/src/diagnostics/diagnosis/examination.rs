@@ -4,7 +4,7 @@ use super::{Evidence, Fault, Findings, Subject};
 use crate::diagnostics::identities::{Estimate, SteinIdentities, Unevenness, bound_of_largest};
 use crate::diagnostics::judge::MOST_PARTICLES;
 use crate::diagnostics::{
-    ModeWeight, SteinKernel, StopRule, With, auxiliary_marginals, directions_spanned,
+    Comparison, ModeWeight, SteinKernel, StopRule, With, auxiliary_marginals, directions_spanned,
 };
 use crate::kernel::{Bandwidth, Radial};
 use crate::{MatRef, Matrix, Real, Result};
@@ -291,9 +291,11 @@ impl<T: Real> Subject<'_, T> {
         });
     }
 
-    /// Whether a comparison makes up for what the score cannot tell.
+    /// Whether a comparison makes up for what the score cannot tell: at all, only one with what is sure.
     pub(super) fn is_close_to_what_is_known(&self, found: &Findings) -> bool {
-        !found.has(Fault::Blind) && self.comparison.is_some_and(|known| known.is_close())
+        let is_close =
+            |known: Comparison| known.is_close() && (known.is_sure || !found.has(Fault::Blind));
+        self.comparison.is_some_and(is_close)
     }
 
     pub(super) fn look_at_chains(&self, found: &mut Findings) {
@@ -302,7 +304,9 @@ impl<T: Real> Subject<'_, T> {
         // Many chains that agree with what is known do not need to have met.
         let are_many = self.state.rows() >= MANY_CHAINS && chains.r_hat <= MANY_R_HAT;
         let agrees = self.is_close_to_what_is_known(found);
-        let has_forgotten = chains.r_hat <= bound || (are_many && agrees && !self.is_interacting);
+        let is_sure = self.comparison.is_some_and(|known| known.is_sure);
+        let need_not = is_sure || (are_many && !self.is_interacting);
+        let has_forgotten = chains.r_hat <= bound || (agrees && need_not);
         found.note(Fault::Remembering, !has_forgotten);
         found.evidence.push(Evidence {
             name: "R̂ of the collected draws",
@@ -442,7 +446,7 @@ impl<T: Real> Subject<'_, T> {
 /// What the sampler itself says.
 pub(super) fn look_at_the_stop_rule(rule: &StopRule, found: &mut Findings) {
     found.note(Fault::Unsettled, !rule.is_settled());
-    found.note(Fault::HeavyTails, rule.heavy_tails().is_some());
+    found.note(Fault::HeavyTails, rule.has_heavy_tails());
     let mut note = |name, value, expected: String, meaning| {
         found.evidence.push(Evidence {
             name,
