@@ -273,11 +273,11 @@ pub enum Experiment {
     /// SGRHMC-Stein at four moments, and an animation.
     Evolution(ToyArguments),
     /// The default and the de-randomised methods on posteriors on raw scales, against long runs of others.
-    Posteriors(CommonArguments),
+    Posteriors(PartArguments),
     /// Bayesian neural networks on the UCI regression sets, the paper's tables beside ours.
     Uci(UciArguments),
     /// How often the verdict on a run is right, over targets whose exact draws or moments are known.
-    Verdict(VerdictArguments),
+    Verdict(PartArguments),
 }
 
 /// What every experiment takes.
@@ -311,25 +311,63 @@ pub struct ToyArguments {
     pub seed: Option<u64>,
 }
 
+/// Of an experiment over targets, ways to sample from them and seeds, all or a part.
 #[derive(Args, Debug)]
-pub struct VerdictArguments {
+pub struct PartArguments {
     #[command(flatten)]
     pub common: CommonArguments,
     /// Only these targets, separated by commas; results stay in OUT.jobs.jsonl for the whole [default: all].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub targets: Vec<String>,
-    /// Only these ways to sample, separated by semicolons, as the settings label them [default: all].
+    /// Only these ways to sample, separated by semicolons, as the table names them [default: all].
     #[arg(long, value_name = "NAMES", value_delimiter = ';')]
     pub ways: Vec<String>,
-    /// Only so many seeds [default: all ten].
+    /// Only so many seeds [default: as many as the published table has].
     #[arg(long, value_name = "COUNT")]
     pub seeds: Option<usize>,
-    /// Other seeds than those of the published table: ten from this one on.
+    /// Other seeds than those of the published table: as many from this one on.
     #[arg(long, value_name = "SEED")]
     pub first_seed: Option<u64>,
     /// Threads to use, a job each [default: all cores]. The result does not depend on it.
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
+}
+
+impl PartArguments {
+    /// Whether some targets or ways are left out.
+    pub fn is_part(&self) -> bool {
+        !self.targets.is_empty() || !self.ways.is_empty()
+    }
+
+    /// The targets that were asked for, of those that there are.
+    pub fn takes_target(&self, name: &str) -> bool {
+        self.targets.is_empty() || self.targets.iter().any(|asked| asked == name)
+    }
+
+    /// The same of ways.
+    pub fn takes_way(&self, name: &str) -> bool {
+        self.ways.is_empty() || self.ways.iter().any(|asked| asked == name)
+    }
+
+    /// Refuses names that there are not.
+    pub fn check(&self, targets: &[&str], ways: &[&str]) -> steinflow::Result<()> {
+        for (kind, asked, known) in [("target", &self.targets, targets), ("way", &self.ways, ways)]
+        {
+            if let Some(name) = asked.iter().find(|name| !known.contains(&name.as_str())) {
+                return Err(steinflow::Error::unknown(kind, name, known.iter().copied()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The seeds, where the published table has these.
+    pub fn seeds(&self, published: &[u64]) -> Vec<u64> {
+        let count = self.seeds.unwrap_or(published.len());
+        match self.first_seed {
+            Some(first) => (first..).take(count).collect(),
+            None => published.iter().copied().take(count).collect(),
+        }
+    }
 }
 
 #[derive(Args, Debug)]

@@ -287,9 +287,14 @@ impl Ensemble {
 
     fn start_step(&mut self, target: &dyn LogDensity<f64>, watch: &mut Watch<'_>) -> Result<Pace> {
         let given = self.options.start.as_ref();
+        let is_warm = given.is_some() && self.options.is_warm;
         self.evaluations += start::start(&mut self.cloud, target, given, &mut self.dice)?;
-        self.climb = Some(Climb::new(&self.cloud));
-        self.stage = Stage::Climb;
+        if is_warm {
+            self.begin_warm();
+        } else {
+            self.climb = Some(Climb::new(&self.cloud));
+            self.stage = Stage::Climb;
+        }
         Ok(Pace::Moved(self.show(watch, None)))
     }
 

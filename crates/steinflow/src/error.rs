@@ -217,10 +217,17 @@ impl Error {
             .filter(|&(distance, candidate)| {
                 distance <= candidate.len().max(3) / 2 && distance < candidate.len()
             })
-            .min_by_key(|&(distance, _)| distance)
+            // Of two that are as near, the one that has the same letters.
+            .min_by_key(|&(distance, candidate)| (distance, letters(candidate) != letters(name)))
             .map(|(_, candidate)| candidate.clone());
         Self::Unknown { kind, name: name.to_owned(), nearest, known }
     }
+}
+
+fn letters(name: &str) -> Vec<u8> {
+    let mut letters = name.as_bytes().to_vec();
+    letters.sort_unstable();
+    letters
 }
 
 /// How many letters, by bytes, were left out, put in, taken for others, or have changed places with the next.

@@ -252,6 +252,32 @@ fn a_mode_that_no_particle_visits_is_found_and_visited() {
     assert!(found >= 3, "{found} of 4");
 }
 
+#[test]
+fn a_broad_part_that_no_particle_is_in_is_visited() {
+    // 0.95·N(0, I) + 0.05·N(0, 100 I), started in the first.
+    let (dim, wide) = (5, 100.0_f64);
+    let target = PerParticle::new(dim, move |theta: &[f64], score: &mut [f64]| {
+        let square: f64 = theta.iter().map(|x| x * x).sum();
+        let near = 0.95_f64.ln() - 0.5 * square;
+        let far = 0.05_f64.ln() - 0.5 * square / wide - 0.5 * dim as f64 * wide.ln();
+        let top = near.max(far);
+        let both = top + ((near - top).exp() + (far - top).exp()).ln();
+        let slope = (near - both).exp() + (far - both).exp() / wide;
+        score.iter_mut().zip(theta).for_each(|(s, x)| *s = -x * slope);
+        both
+    });
+    let start = Matrix::from_fn(64, dim, |i, j| ((i * (3 + j)) as f64).sin());
+    let seen = (0..4).filter(|&seed| {
+        let options = Options { seed, start: Some(start.clone()), ..Options::default() };
+        let draws = draw(&target, options).0;
+        let far = |draw: &Matrix<f64>| draw.as_slice().iter().filter(|x| x.abs() > 6.0).count();
+        // 0.55 of the 5 % are out there, along every coordinate.
+        let share = draws.iter().map(far).sum::<usize>() as f64 / (draws.len() * 64 * dim) as f64;
+        share > 0.5 * 0.55 * 0.05
+    });
+    assert!(seen.count() >= 3);
+}
+
 /// x ~ N(0, 100), y ~ N(0.03 (x² − 100), 1).
 fn banana(theta: &[f64], score: &mut [f64]) -> f64 {
     let off = theta[1] - 0.03 * (theta[0].powi(2) - 100.0);

@@ -15,13 +15,14 @@ use steinflow_models::ModelSpec;
 use steinflow_models::posteriors::{self, Half};
 
 use super::jobs;
-use crate::args::CommonArguments;
+use crate::args::PartArguments;
 use crate::diagnose::verdict::{Left, judge};
 use crate::error::Result;
+use crate::sample::start_threads;
 
 const REFERENCES: &str = include_str!("../../../../experiments/posteriors/references.csv");
-const SEEDS: u64 = 3;
-const METHODS: [&str; 3] = [AUTO, "svgd", "sghmc-stein"];
+const SEEDS: [u64; 3] = [0, 1, 2];
+const METHODS: [&str; 4] = [AUTO, "svgd", "sghmc-stein", "third-order-stein"];
 
 /// Mean and standard deviation of every parameter.
 pub type Reference = Vec<(String, f64, f64)>;
@@ -71,19 +72,23 @@ pub fn references() -> BTreeMap<String, Reference> {
     found
 }
 
-pub fn run(arguments: &CommonArguments) -> Result<()> {
+pub fn run(arguments: &PartArguments) -> Result<()> {
+    start_threads(arguments.threads)?;
+    let common = &arguments.common;
     let references = references();
+    arguments.check(&references.keys().map(String::as_str).collect::<Vec<_>>(), &METHODS)?;
     let mut jobs = Vec::new();
-    for (name, reference) in &references {
-        for method in METHODS {
-            let seeds = if arguments.quick { 1 } else { SEEDS };
-            jobs.extend((0..seeds).map(|seed| (name, reference, method, seed)));
+    for (name, reference) in references.iter().filter(|(name, _)| arguments.takes_target(name)) {
+        for method in METHODS.into_iter().filter(|method| arguments.takes_way(method)) {
+            let seeds = arguments.seeds(&SEEDS);
+            let seeds = seeds.into_iter().take(if common.quick { 1 } else { usize::MAX });
+            jobs.extend(seeds.map(|seed| (name, reference, method, seed)));
         }
     }
-    if arguments.quick {
+    if common.quick {
         jobs.retain(|(_, reference, method, _)| *method == AUTO && reference.len() <= 4);
     }
-    let mut folder = RunFolder::create(arguments.out("posteriors"), arguments.force)?;
+    let mut folder = RunFolder::create(common.out("posteriors"), common.force)?;
     let journal = jobs::Ledger::open(&folder, REFERENCES)?;
     let results = journal.run(
         "posteriors",
@@ -127,7 +132,9 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
     folder.write("posteriors.csv", csv.as_bytes())?;
     folder.write("posteriors.md", table.as_bytes())?;
     let path = folder.commit()?;
-    journal.delete()?;
+    if !arguments.is_part() {
+        journal.delete()?;
+    }
     writeln!(std::io::stdout(), "{table}\n{}", path.display())?;
     Ok(())
 }

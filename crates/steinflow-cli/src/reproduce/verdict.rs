@@ -17,7 +17,7 @@ use steinflow_config::Settings;
 use steinflow_io::RunFolder;
 
 use super::{jobs, posteriors};
-use crate::args::VerdictArguments;
+use crate::args::PartArguments;
 use crate::diagnose::verdict::{Left, judge_by};
 use crate::error::Result;
 use crate::sample::start_threads;
@@ -74,7 +74,7 @@ struct Case {
     evidence: String,
 }
 
-pub fn run(arguments: &VerdictArguments) -> Result<()> {
+pub fn run(arguments: &PartArguments) -> Result<()> {
     start_threads(arguments.threads)?;
     let common = &arguments.common;
     let mut plan: Plan =
@@ -82,31 +82,16 @@ pub fn run(arguments: &VerdictArguments) -> Result<()> {
             path: "experiments/verdict/settings.toml".into(),
             message: error.to_string(),
         })?;
-    if let Some(first) = arguments.first_seed {
-        plan.seeds = (first..).take(plan.seeds.len()).collect();
-    }
+    plan.seeds = arguments.seeds(&plan.seeds);
     if common.quick {
         plan.seeds.truncate(1);
         plan.target.retain(|target| target.dim.is_none_or(|dim| dim <= 10));
     }
-    let is_part = !arguments.targets.is_empty() || !arguments.ways.is_empty();
-    if is_part {
-        let targets: Vec<String> = plan.target.iter().map(Target::label).collect();
-        known(
-            "target",
-            &arguments.targets,
-            &targets.iter().map(String::as_str).collect::<Vec<_>>(),
-        )?;
-        let ways: Vec<&str> = plan.run.iter().map(Row::label).collect();
-        known("way", &arguments.ways, &ways)?;
-        let has =
-            |asked: &[String], name: &str| asked.is_empty() || asked.iter().any(|own| own == name);
-        plan.target.retain(|target| has(&arguments.targets, &target.label()));
-        plan.run.retain(|row| has(&arguments.ways, row.label()));
-    }
-    if let Some(seeds) = arguments.seeds {
-        plan.seeds.truncate(seeds);
-    }
+    let targets: Vec<String> = plan.target.iter().map(Target::label).collect();
+    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+    arguments.check(&targets, &plan.run.iter().map(Row::label).collect::<Vec<_>>())?;
+    plan.target.retain(|target| arguments.takes_target(&target.label()));
+    plan.run.retain(|row| arguments.takes_way(row.label()));
     let mut folder = RunFolder::create(common.out("verdict"), common.force)?;
     let mut jobs = Vec::new();
     let references = posteriors::references();
@@ -164,19 +149,11 @@ pub fn run(arguments: &VerdictArguments) -> Result<()> {
     folder.write("verdict.csv", csv.as_bytes())?;
     folder.write("verdict.md", table.as_bytes())?;
     let path = folder.commit()?;
-    if !is_part {
+    if !arguments.is_part() {
         journal.delete()?;
     }
     writeln!(std::io::stdout(), "{table}\n{}", path.display())?;
     Ok(())
-}
-
-/// Refuses names that are not in the plan.
-fn known(kind: &'static str, asked: &[String], known: &[&str]) -> Result<()> {
-    match asked.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(LibraryError::unknown(kind, name, known.iter().copied()).into()),
-        None => Ok(()),
-    }
 }
 
 /// What chance may do to one run it does not do to the mean of ten: where that is off, none of them is

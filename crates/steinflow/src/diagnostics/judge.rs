@@ -24,6 +24,8 @@ pub const ALWAYS_ALLOWED: u64 = 200;
 /// Draws along paths without noise are worth no more than this for each particle: momenta that are drawn afresh
 /// now and then are all that is new in them.
 const MOST_WITHOUT_NOISE: f64 = 3.0;
+/// Effective draws that know a standard deviation to within a tenth, however heavy tails are.
+const KNOWN_SPREAD: f64 = 400.0;
 /// Fewer particles cannot be moved on, …
 const FEWEST_TO_MOVE: u64 = 8;
 /// … and not with fewer gradients.
@@ -78,9 +80,9 @@ impl StopRule {
         self.heavy_tails().is_some()
     }
 
-    /// What it says of tails that are too heavy for standard deviations.
+    /// What it says of tails that are too heavy for standard deviations: one is known to within 2/√effective.
     pub(super) fn heavy_tails(&self) -> Option<&str> {
-        self.said("heavy tails")
+        self.said("heavy tails").filter(|_| self.effective < KNOWN_SPREAD)
     }
 
     fn said(&self, word: &str) -> Option<&str> {
@@ -113,7 +115,7 @@ fn whitened(theta: &Matrix<f64>, score: &Matrix<f64>) -> (Matrix<f64>, Matrix<f6
 }
 
 /// At most so many of the rows.
-fn evenly<T: Real>(all: &Matrix<T>, most: usize) -> Matrix<T> {
+pub(super) fn evenly<T: Real>(all: &Matrix<T>, most: usize) -> Matrix<T> {
     let kept = all.rows().min(most);
     Matrix::from_fn(kept, all.cols(), |i, j| all.row(i * all.rows() / kept)[j])
 }
@@ -245,7 +247,7 @@ impl<T: Real> Judged<'_, T> {
         };
         let may_move = self.stop_rule.is_none() && comparison.is_none() && self.search_modes;
         if is_hopeful && may_move && batch >= FEWEST_TO_MOVE && left >= FEWEST_MOVES {
-            let moved = moments_after_moves(&target, &some.cast(), left * 9 / 10)?;
+            let moved = moments_after_moves(&target, &some.cast(), batch * left * 9 / 10)?;
             subject.comparison = moved.and_then(|moved| compare(With::MovedOn, &moved));
             if subject.comparison.is_some() {
                 found = subject.diagnose()?;

@@ -46,6 +46,15 @@ const WORTHY_DEPTH: f64 = 3.0;
 /// weights are rough.
 const FAIR_RATIO: f64 = 1.5;
 const FAIR_EXCESS: f64 = 0.15;
+/// Probability further out than all of many particles that does not matter, …
+const LARGEST_MASS_BEYOND: f64 = 0.05;
+/// … unless it would add this part to the variance.
+const LARGEST_VARIANCE_BEYOND: f64 = 0.5;
+
+/// Probability further out than all of so many particles that does not matter.
+pub(super) fn largest_mass_beyond(count: usize) -> f64 {
+    LARGEST_MASS_BEYOND + 3.0 / count as f64
+}
 
 /// A top that particles or probes climb to, and all that no valley separates from it.
 pub(super) struct Mode {
@@ -70,6 +79,8 @@ pub struct ModeSearch {
     pub mass_beyond: f64,
     /// What that adds to the particles' variance, as a part of it, as far as it is certain.
     pub variance_beyond: f64,
+    /// A place out there, where those two are too much to be left out.
+    pub beyond: Option<Vec<f64>>,
     /// Points that the target was evaluated at.
     pub evaluations: u64,
 }
@@ -140,12 +151,15 @@ pub(super) fn search(
     }
     let best = missed.iter().copied().max_by(|&a, &b| masses[a].total_cmp(&masses[b]));
     let beyond = volume::beyond(&view, log_mass, seed)?;
+    let is_missed =
+        beyond.mass > largest_mass_beyond(count) || beyond.variance > LARGEST_VARIANCE_BEYOND;
     Ok(ModeSearch {
         unvisited: best.map(|m| view.theta(&modes[m].top)),
         share: missed.iter().map(|&m| modes[m].probes).sum::<usize>() as f64 / PROBES as f64,
         weight: best.map_or(0.0, weight),
         mass_beyond: beyond.mass,
         variance_beyond: beyond.variance,
+        beyond: is_missed.then(|| view.theta(&beyond.place)),
         evaluations: target.points() - before,
     })
 }

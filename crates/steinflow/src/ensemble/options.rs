@@ -22,6 +22,8 @@ pub struct Options {
     pub jumps: bool,
     /// Where particles start, one a row; otherwise uniform in (−2, 2), some of them wider.
     pub start: Option<Matrix<f64>>,
+    /// Whether that is where the mass is already: then particles neither climb nor walk before they learn.
+    pub is_warm: bool,
 }
 
 impl Default for Options {
@@ -35,6 +37,7 @@ impl Default for Options {
             bends: true,
             jumps: true,
             start: None,
+            is_warm: false,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The search for modes that no particle visits, once draws would be enough: what it finds is visited.
+//! The search for modes that no particle visits, and for mass further out than all of them, once draws would be
+//! enough: what it finds is visited.
 //!
 //! A quarter of the particles is taken there, and all walk and learn again. Whether they stay is for their
 //! own tracks to say: a place of little mass is weeded, and not gone to twice.
@@ -62,15 +63,15 @@ impl Ensemble {
         let found = search_modes(target, self.cloud.theta.as_ref(), seed)?;
         self.evaluations += found.evaluations;
         // Where particles have been and did not stay, there is nothing to miss.
-        let place =
-            found.unvisited.filter(|place| found.weight > WORTH && !self.was_visited(place));
+        let mode = found.unvisited.filter(|_| found.weight > WORTH);
+        let place = mode.or(found.beyond).filter(|place| !self.was_visited(place));
         match place {
             Some(place) if visits < MOST_VISITS && !self.warm_up_is_over() => {
                 self.visit(&place, target)?;
             }
             place => {
                 self.search.is_over = true;
-                self.search.missed = place.map_or(0.0, |_| found.weight);
+                self.search.missed = place.map_or(0.0, |_| found.weight.max(found.mass_beyond));
                 self.stage = Stage::Done;
             }
         }

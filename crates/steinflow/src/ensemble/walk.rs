@@ -109,6 +109,12 @@ impl Ensemble {
         }
     }
 
+    /// Learns from where the particles are.
+    pub(super) fn begin_warm(&mut self) {
+        self.fit_to_particles();
+        self.begin_learning();
+    }
+
     fn begin_learning(&mut self) {
         self.track.clear();
         self.climb = None;

@@ -3,6 +3,7 @@
 use super::{Evidence, Fault, Findings, Subject};
 use crate::diagnostics::identities::{Estimate, SteinIdentities, Unevenness, bound_of_largest};
 use crate::diagnostics::judge::MOST_PARTICLES;
+use crate::diagnostics::modes::largest_mass_beyond;
 use crate::diagnostics::{
     Comparison, ModeWeight, SteinKernel, StopRule, With, auxiliary_marginals, directions_spanned,
 };
@@ -33,10 +34,6 @@ const BLIND_SHIFT: f64 = 0.8;
 const VAGUE_SPREAD: f64 = 0.2;
 /// A bound of spreads, as the logarithm of a ratio, that says nothing.
 const VAGUE_BOUND: f64 = 0.4;
-/// Probability further out than all of many particles that does not matter, …
-const LARGEST_MASS_BEYOND: f64 = 0.05;
-/// … unless it would add this part to the variance.
-const LARGEST_VARIANCE_BEYOND: f64 = 0.5;
 /// How seldom exact draws fail one of the tests.
 const TAIL: f64 = 0.001;
 /// Chains whose R̂ is above this remember where they came from.
@@ -414,9 +411,8 @@ impl<T: Real> Subject<'_, T> {
             meaning: "share of points that climbed from around the particles to a place that a valley \
                       separates from all tops that particles climb to",
         });
-        let allowed = LARGEST_MASS_BEYOND + 3.0 / self.theta.rows() as f64;
-        let is_missing =
-            search.mass_beyond > allowed || search.variance_beyond > LARGEST_VARIANCE_BEYOND;
+        let allowed = largest_mass_beyond(self.theta.rows());
+        let is_missing = search.beyond.is_some();
         found.note(Fault::MissingMass, is_missing);
         found.evidence.push(Evidence {
             name: "probability beyond all particles",

@@ -20,6 +20,8 @@ const DRAWS: usize = 24;
 pub(super) struct Beyond {
     pub(super) mass: f64,
     pub(super) variance: f64,
+    /// Where most of it was met.
+    pub(super) place: Vec<f64>,
 }
 
 /// log ∫ π of particles of variance 1, from their log densities: E log π + H with the entropy H of a Gaussian.
@@ -76,8 +78,10 @@ pub(super) fn beyond(view: &View<'_>, log_mass: f64, seed: u64) -> Result<Beyond
         (mean - 2.0 * (square / n).sqrt()).max(0.0)
     };
     let mass = certain(&|k| weights[k]);
+    let heaviest = (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b]));
     Ok(Beyond {
         mass: mass / (1.0 + mass),
+        place: heaviest.map_or(origin.clone(), |k| draws.row(k).to_vec()),
         variance: certain(&|k| weights[k] * radius(draws.row(k)).powi(2) / dim as f64),
     })
 }
