@@ -13,16 +13,20 @@ use desk::Desk;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_steinflow");
 
-/// `mpirun -n RANKS steinflow …`, not yet started.
-fn over(desk: &Desk, ranks: usize, arguments: &str) -> Command {
+/// `mpirun`, and not yet what.
+fn mpirun(desk: &Desk) -> Command {
     let mut command = Command::new("mpirun");
     command
-        .args(["--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n"])
-        .arg(ranks.to_string())
-        .arg(PROGRAM)
-        .args(arguments.split_whitespace())
+        .args(["--oversubscribe", "--allow-run-as-root", "--bind-to", "none"])
         .env_remove("STEINFLOW_DATA")
         .current_dir(desk.0.path());
+    command
+}
+
+/// `mpirun -n RANKS steinflow …`, not yet started.
+fn over(desk: &Desk, ranks: usize, arguments: &str) -> Command {
+    let mut command = mpirun(desk);
+    command.args(["-n", &ranks.to_string(), PROGRAM]).args(arguments.split_whitespace());
     command
 }
 
@@ -199,27 +203,26 @@ fn a_rank_that_is_lost_costs_what_came_after_the_last_checkpoint() {
 #[test]
 fn a_full_disk_ends_the_run_with_one_message_and_the_run_goes_on() {
     let desk = Desk::new();
-    let settings =
-        "standard-normal --dim 40 --method ld --particles 1000 --steps 30 --checkpoint-every 10";
+    let settings = "standard-normal --dim 40 --method ld --particles 1000 --steps 30 --collect-from 0 \
+                    --checkpoint-every 10";
     desk.succeed(&format!("sample --quiet {settings} --out alone"));
-    // Blocks of 1024 bytes: enough for what MPI writes, and not for a checkpoint.
-    let full = |ranks: [&str; 2], run: &str| {
+    let limited = |ranks: [&str; 2], run: &str| {
         let arguments = format!("sample --quiet {settings} --out {run}");
-        let command = |limit: &str| format!("{limit} exec {PROGRAM} {arguments}");
-        let [first, second] = ranks.map(command);
-        let mut mpirun = Command::new("mpirun");
-        mpirun.args(["--oversubscribe", "--allow-run-as-root", "--bind-to", "none"]);
+        let [first, others] = ranks.map(|limit| format!("{limit} exec {PROGRAM} {arguments}"));
+        let mut mpirun = mpirun(&desk);
         // Through sockets, for shared memory is a file too.
-        mpirun.args(["--mca", "btl", "self,tcp", "-n", "1", "bash", "-c", &first, ":"]);
-        mpirun.args(["-n", "2", "bash", "-c", &second]).current_dir(desk.0.path());
-        mpirun.output().unwrap()
+        mpirun.args(["--mca", "btl", "self,tcp", "-n", "1", "bash", "-c", &first]);
+        mpirun.args([":", "-n", "2", "bash", "-c", &others]).output().unwrap()
     };
-    let output = full(["ulimit -f 100;", ""], "full");
+    // Blocks of 1024 bytes: room for the first checkpoint, and not for the samples.
+    let output = limited(["ulimit -f 5000;", ""], "full");
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
-    assert_eq!(error.matches("ulimit -f").count(), 1, "{error}");
+    assert_eq!(error.matches("error: cannot write").count(), 1, "{error}");
     assert!(!desk.path("full").exists(), "half of a run");
-    let output = full(["", "ulimit -f 100;"], "others");
+    succeed(&desk, 2, "resume --quiet full");
+    assert!(particles(&desk, "alone") == particles(&desk, "full"));
+    let output = limited(["", "ulimit -f 10;"], "others");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(particles(&desk, "alone") == particles(&desk, "others"));
 }
@@ -281,19 +284,10 @@ fn what_is_wrong_with_jobs_is_said_once() {
     let desk = Desk::new();
     desk.succeed("reproduce collapse --quick --out there");
     let one = |first: &str, others: &str, code: i32, words: &str| {
-        let mut mpirun = Command::new("mpirun");
-        mpirun.args([
-            "--oversubscribe",
-            "--allow-run-as-root",
-            "--bind-to",
-            "none",
-            "-n",
-            "1",
-            PROGRAM,
-        ]);
+        let mut mpirun = mpirun(&desk);
+        mpirun.args(["-n", "1", PROGRAM]);
         mpirun.args(first.split_whitespace()).args([":", "-n", "1", PROGRAM]);
-        mpirun.args(others.split_whitespace()).current_dir(desk.0.path());
-        let output = mpirun.output().unwrap();
+        let output = mpirun.args(others.split_whitespace()).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{first}: {error}");
         assert_eq!(error.matches(words).count(), 1, "{first}: {error}");

@@ -116,9 +116,9 @@ impl Taker {
     }
 
     /// What a job has found, or why nothing.
-    pub fn bring(&self, job: usize, found: Result<&[u8], String>) {
+    pub fn bring(&self, job: usize, found: &Result<Vec<u8>, String>) {
         let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = *found.as_ref().unwrap_or(&&[][..]);
+        let bytes = found.as_deref().unwrap_or_default();
         post(0, JOBS, &[DONE, job as u64, bytes.len() as u64]);
         send_answer(0, &found.as_ref().map(|_| ()).map_err(Clone::clone));
         send(0, bytes);

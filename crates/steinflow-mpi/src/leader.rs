@@ -192,7 +192,7 @@ impl<T: Real> Team<T> for Ranks {
 impl Ranks {
     /// Puts what the others have found in its places.
     fn gather<T: Real>(
-        &self,
+        self,
         shape: &Shape,
         rows: impl Fn(usize) -> Range<usize>,
         out: &mut [&mut Matrix<T>],

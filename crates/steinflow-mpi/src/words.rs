@@ -93,15 +93,14 @@ pub(crate) fn receive_answer(from: usize) -> Result<(), String> {
 }
 
 /// Does one thing or the other with numbers, as their precision is.
-fn by_precision<T: Real>(
-    numbers: &mut Vec<T>,
+fn by_precision(
+    numbers: &mut dyn Any,
     single: impl FnOnce(&mut Vec<f32>),
     double: impl FnOnce(&mut Vec<f64>),
 ) {
-    let numbers: &mut dyn Any = numbers;
-    if let Some(numbers) = numbers.downcast_mut() {
+    if let Some(numbers) = numbers.downcast_mut::<Vec<f32>>() {
         single(numbers);
-    } else if let Some(numbers) = numbers.downcast_mut() {
+    } else if let Some(numbers) = numbers.downcast_mut::<Vec<f64>>() {
         double(numbers);
     }
 }

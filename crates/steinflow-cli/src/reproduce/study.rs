@@ -266,7 +266,7 @@ fn help<R: Send + Serialize>(
         let bring = |i: usize, found: Result<R, String>| {
             let found =
                 found.and_then(|it| serde_json::to_vec(&it).map_err(|error| error.to_string()));
-            taker.bring(i, found.as_deref().map_err(Clone::clone));
+            taker.bring(i, &found);
         };
         side_by_side(names.len(), &|| taker.next(), &bring, &work, || ());
     }
