@@ -66,6 +66,15 @@ pub enum Error {
     Changed { run: PathBuf, step: u64, changes: Vec<String> },
     #[error("cannot start {count} threads: {message}")]
     Threads { count: usize, message: String },
+    /// Jobs of an experiment that ended without a result, not even an error of their own.
+    #[error(
+        "{count} jobs failed, the first of them `{first}`: {message}. The others are kept, and the same command tries \
+         these again"
+    )]
+    Jobs { count: usize, first: String, message: String },
+    /// Of a process that helps another one, which has ended the command.
+    #[error("rank 0 has ended the command")]
+    Dismissed,
     #[error("cannot write to the terminal: {0}")]
     Terminal(#[from] std::io::Error),
 }
@@ -105,7 +114,9 @@ impl Error {
             | Self::NothingToResume { .. }
             | Self::Changed { .. }
             | Self::Threads { .. } => true,
-            Self::NotVerified { .. } | Self::Terminal(_) => false,
+            Self::NotVerified { .. } | Self::Jobs { .. } | Self::Dismissed | Self::Terminal(_) => {
+                false
+            }
         }
     }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
-use steinflow::Real;
 use steinflow::diagnostics::{StopRule, Verdict};
 use steinflow::run::{Ended, Outcome};
+use steinflow::{LogDensity, Real};
 use steinflow_io::record::{self, Diagnosis, Summary};
 use steinflow_io::{CheckpointFile, RunFolder, Unfinished, write_checkpoint, write_json};
 use steinflow_models::network::{NetworkFit, NetworkSpec};
@@ -49,6 +49,8 @@ pub struct Job<'a> {
 /// What a run has come to.
 struct Found<'a, T: Real> {
     model: &'a dyn Model<T>,
+    /// The model's density, evaluated by whoever has shared the run.
+    target: &'a dyn LogDensity<T>,
     network: Option<(&'a NetworkSpec, &'a NetworkFit<T>)>,
     outcome: &'a Outcome<T>,
     record: &'a Record<T>,
@@ -75,7 +77,7 @@ impl Job<'_> {
         memory::check::<T>(config, model.dim(), 0)?;
         // Declared before the sampler, which borrows them.
         let (mut record, mut unfinished, mut writer);
-        let (mut sampler, _helpers) = ranks::sampler(config, model, self.output.threads)?;
+        let (mut sampler, helpers) = ranks::sampler(config, model, self.output.threads)?;
         let mut checkpoint = None;
         match &self.start {
             Start::Afresh => record = Record::new(config, model.dim()),
@@ -157,7 +159,10 @@ impl Job<'_> {
         drop(live);
         let network_spec = NetworkSpec::new(&spec)?;
         let network = fit.as_ref().map(|fit| (&network_spec, fit));
-        let result = Found { model, network, outcome: &outcome, record: &record };
+        let over_ranks = helpers.as_ref().map(|helpers| helpers.target(model));
+        let target: &dyn LogDensity<T> =
+            over_ranks.as_ref().map_or(&model, |target| target as &dyn LogDensity<T>);
+        let result = Found { model, target, network, outcome: &outcome, record: &record };
         let summary =
             self.publish(folder, &writer, &result).inspect_err(|_| self.say_how_to_go_on())?;
         unfinished.remove();
@@ -211,7 +216,7 @@ impl Job<'_> {
 
     /// Whether the particles can be believed. A verdict that cannot be had is no reason to lose the run.
     fn judge<T: Real>(&self, result: &Found<'_, T>) -> Option<Diagnosis> {
-        let &Found { model, outcome, record, .. } = result;
+        let &Found { model, target, outcome, record, .. } = result;
         let rule = outcome.report.as_ref().map(StopRule::from);
         let left = verdict::Left {
             particles: (&outcome.state, &outcome.structure),
@@ -221,7 +226,7 @@ impl Job<'_> {
             warm_moments: outcome.warm_moments.as_ref(),
             gradients: outcome.gradients,
         };
-        match verdict::judge(&self.config, model, &left) {
+        match verdict::judge_through(&self.config, model, target, &left) {
             Ok(diagnosis) => Some(diagnosis),
             Err(error) => {
                 tell!("warning: there is no verdict: {error}");

@@ -55,14 +55,11 @@ pub fn command(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     }));
     signals::survive_large_files();
-    #[cfg(feature = "mpi")]
-    return ranks::over_ranks(|| lead(arguments));
-    #[cfg(not(feature = "mpi"))]
-    lead(arguments)
+    ranks::over_ranks(Arguments::try_parse_from(arguments), lead)
 }
 
-fn lead(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(arguments) {
+fn lead(arguments: Result<Arguments, clap::Error>) -> ExitCode {
+    let arguments = match arguments {
         Ok(arguments) => arguments,
         // Help, or what is wrong with the arguments.
         Err(error) => {

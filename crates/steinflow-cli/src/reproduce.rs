@@ -3,8 +3,8 @@
 mod collapse;
 mod derandomised;
 mod interactions;
-mod jobs;
 mod posteriors;
+mod study;
 mod toy;
 mod uci;
 mod verdict;

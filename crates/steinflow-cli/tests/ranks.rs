@@ -1,4 +1,4 @@
-//! One run over several ranks: processes of this machine. Needs the feature `mpi` and `mpirun`.
+//! Runs and jobs over several ranks: processes of this machine. Needs the feature `mpi` and `mpirun`.
 #![cfg(feature = "mpi")]
 
 #[allow(dead_code, reason = "other tests read and write files")]
@@ -13,16 +13,20 @@ use desk::Desk;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_steinflow");
 
-/// `mpirun -n RANKS steinflow …`, not yet started.
-fn over(desk: &Desk, ranks: usize, arguments: &str) -> Command {
+/// `mpirun`, and not yet what.
+fn mpirun(desk: &Desk) -> Command {
     let mut command = Command::new("mpirun");
     command
-        .args(["--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n"])
-        .arg(ranks.to_string())
-        .arg(PROGRAM)
-        .args(arguments.split_whitespace())
+        .args(["--oversubscribe", "--allow-run-as-root", "--bind-to", "none"])
         .env_remove("STEINFLOW_DATA")
         .current_dir(desk.0.path());
+    command
+}
+
+/// `mpirun -n RANKS steinflow …`, not yet started.
+fn over(desk: &Desk, ranks: usize, arguments: &str) -> Command {
+    let mut command = mpirun(desk);
+    command.args(["-n", &ranks.to_string(), PROGRAM]).args(arguments.split_whitespace());
     command
 }
 
@@ -138,34 +142,162 @@ fn process_of(rank: usize, mpirun: &Child) -> Option<String> {
     })
 }
 
-/// A rank that is killed ends the run everywhere; it goes on from its checkpoint, on another number of ranks, to the
-/// same bits.
+/// Waits until something has happened to a command that is under way.
+fn wait_until(what: &str, mut has_happened: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !has_happened() {
+        assert!(begun.elapsed() < Duration::from_secs(240), "{what}: not in four minutes");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn has_checkpoint(desk: &Desk, run: &str) -> bool {
+    let folder = std::fs::read_dir(desk.path(&format!("{run}.unfinished")));
+    let is_one = |name: &str| name.starts_with("checkpoint-");
+    folder
+        .is_ok_and(|files| files.flatten().any(|file| is_one(&file.file_name().to_string_lossy())))
+}
+
+fn signal(name: &str, process: &str) {
+    assert!(Command::new("kill").args([name, process]).status().unwrap().success());
+}
+
+const LONG: &str = "banana --method svgd --particles 1000 --steps 400 --checkpoint-every 10";
+
+/// A run over ranks that has written a checkpoint.
+fn under_way(desk: &Desk, ranks: usize, run: &str) -> Child {
+    let arguments = format!("sample --quiet {LONG} --out {run}");
+    let mut command = over(desk, ranks, &arguments);
+    command.env("STEINFLOW_RANK_PATIENCE", "3").stderr(Stdio::piped());
+    let mpirun = command.spawn().unwrap();
+    wait_until("a checkpoint", || has_checkpoint(desk, run));
+    mpirun
+}
+
+/// A rank that is killed or stopped, the first one too, ends the run everywhere; it goes on from its checkpoint, on
+/// another number of ranks, to the same bits.
 #[test]
-fn a_killed_rank_costs_what_came_after_the_last_checkpoint() {
+fn a_rank_that_is_lost_costs_what_came_after_the_last_checkpoint() {
     let desk = Desk::new();
-    let settings = "banana --method svgd --particles 1000 --steps 400 --checkpoint-every 10";
+    desk.succeed(&format!("sample --quiet {LONG} --out alone"));
+    for (run, kind, rank) in
+        [("killed", "-KILL", 2), ("stopped", "-STOP", 1), ("headless", "-STOP", 0)]
+    {
+        let mpirun = under_way(&desk, 3, run);
+        let lost = process_of(rank, &mpirun).expect("the rank is there");
+        signal(kind, &lost);
+        let output = mpirun.wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{run}: {error}");
+        if kind == "-STOP" {
+            let words = format!("rank {rank} was not heard of for 3 s");
+            assert_eq!(error.matches(&words).count(), 1, "{run}: {error}");
+        }
+        assert!(!desk.path(run).exists(), "a run that was not finished looks as if it were");
+        succeed(&desk, 2, &format!("resume --quiet {run}"));
+        assert!(particles(&desk, "alone") == particles(&desk, run), "{run}");
+    }
+}
+
+/// Rank 0 writes, and the others nothing: so a disk that is full is rank 0's.
+#[test]
+fn a_full_disk_ends_the_run_with_one_message_and_the_run_goes_on() {
+    let desk = Desk::new();
+    let settings = "standard-normal --dim 40 --method ld --particles 1000 --steps 30 --collect-from 0 \
+                    --checkpoint-every 10";
     desk.succeed(&format!("sample --quiet {settings} --out alone"));
-    let mut mpirun = over(&desk, 3, &format!("sample --quiet {settings} --out killed"))
+    let limited = |ranks: [&str; 2], run: &str| {
+        let arguments = format!("sample --quiet {settings} --out {run}");
+        let [first, others] = ranks.map(|limit| format!("{limit} exec {PROGRAM} {arguments}"));
+        let mut mpirun = mpirun(&desk);
+        // Through sockets, for shared memory is a file too.
+        mpirun.args(["--mca", "btl", "self,tcp", "-n", "1", "bash", "-c", &first]);
+        mpirun.args([":", "-n", "2", "bash", "-c", &others]).output().unwrap()
+    };
+    // Blocks of 1024 bytes: room for the first checkpoint, and not for the samples.
+    let output = limited(["ulimit -f 5000;", ""], "full");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert_eq!(error.matches("error: cannot write").count(), 1, "{error}");
+    assert!(!desk.path("full").exists(), "half of a run");
+    succeed(&desk, 2, "resume --quiet full");
+    assert!(particles(&desk, "alone") == particles(&desk, "full"));
+    let output = limited(["", "ulimit -f 10;"], "others");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(particles(&desk, "alone") == particles(&desk, "others"));
+}
+
+/// All files of a folder but those that hold times.
+fn contents(desk: &Desk, folder: &str) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for name in desk::listing(&desk.path(folder)) {
+        if name != ".steinflow-run" {
+            let bytes = std::fs::read(desk.path(folder).join(&name)).unwrap();
+            found.push((name, bytes));
+        }
+    }
+    found
+}
+
+/// Jobs of one list and of several, with particles that travel.
+#[test]
+fn jobs_over_ranks_give_the_files_of_one_process() {
+    let desk = Desk::new();
+    for experiment in ["collapse", "derandomised", "samples"] {
+        desk.succeed(&format!("reproduce {experiment} --quick --out alone-{experiment}"));
+        succeed(&desk, 3, &format!("reproduce {experiment} --quick --out over-{experiment}"));
+        let [alone, over] =
+            ["alone", "over"].map(|who| contents(&desk, &format!("{who}-{experiment}")));
+        assert!(!alone.is_empty() && alone == over, "{experiment}");
+    }
+    assert!(!desk.listing().iter().any(|name| name.contains("jobs.jsonl")), "{:?}", desk.listing());
+}
+
+/// A rank that is killed costs the jobs that were under way: one process goes on from the others.
+#[test]
+fn a_killed_rank_costs_the_jobs_that_were_under_way() {
+    let desk = Desk::new();
+    desk.succeed("reproduce collapse --quick --out alone");
+    let journal = desk.path("killed.jobs.jsonl");
+    let results = || {
+        std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count().saturating_sub(1))
+    };
+    let mut mpirun = over(&desk, 3, "reproduce collapse --quick --out killed")
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let begun = Instant::now();
-    let is_under_way = || {
-        let folder = std::fs::read_dir(desk.path("killed.unfinished"));
-        folder.is_ok_and(|files| {
-            files
-                .flatten()
-                .any(|file| file.file_name().to_string_lossy().starts_with("checkpoint-"))
-        })
-    };
-    while !is_under_way() {
-        assert!(begun.elapsed() < Duration::from_secs(120), "no checkpoint in two minutes");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let helper = process_of(2, &mpirun).expect("rank 2 is there");
-    assert!(Command::new("kill").args(["-9", &helper]).status().unwrap().success());
+    wait_until("two results", || results() >= 2);
+    let lost = process_of(1, &mpirun).expect("rank 1 is there");
+    signal("-KILL", &lost);
     assert!(!mpirun.wait().unwrap().success());
-    assert!(!desk.path("killed").exists(), "a run that was not finished looks as if it were");
-    succeed(&desk, 2, "resume --quiet killed");
-    assert!(particles(&desk, "alone") == particles(&desk, "killed"));
+    let kept = results();
+    assert!(kept >= 2 && !desk.path("killed").exists());
+    let output = desk.run("reproduce collapse --quick --out killed");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains(&format!("going on: {kept} results")), "{error}");
+    assert!(contents(&desk, "alone") == contents(&desk, "killed"));
+}
+
+/// What is wrong on any rank ends the command with one message.
+#[test]
+fn what_is_wrong_with_jobs_is_said_once() {
+    let desk = Desk::new();
+    desk.succeed("reproduce collapse --quick --out there");
+    let one = |first: &str, others: &str, code: i32, words: &str| {
+        let mut mpirun = mpirun(&desk);
+        mpirun.args(["-n", "1", PROGRAM]);
+        mpirun.args(first.split_whitespace()).args([":", "-n", "1", PROGRAM]);
+        let output = mpirun.args(others.split_whitespace()).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{first}: {error}");
+        assert_eq!(error.matches(words).count(), 1, "{first}: {error}");
+    };
+    let there = "reproduce collapse --quick --out there";
+    one(there, there, 2, "--force");
+    // Arguments of its own, as of another version: other jobs.
+    let (quick, whole) = ("reproduce collapse --quick --out new", "reproduce collapse --out new");
+    one(quick, whole, 1, "its jobs are others than those of rank 0");
+    let (verdict, unknown) =
+        ("reproduce verdict --quick --targets banana --out v", "reproduce verdict --targets pear");
+    one(verdict, unknown, 1, "rank 1: there is no target `pear`");
 }

@@ -5,7 +5,11 @@ use steinflow::team::{ROWS_OF_A_CUT, share};
 use steinflow::{LogDensity, Matrix, Minibatch, Real};
 
 use crate::leader::{PARTICLES_OF_A_CUT, Shape, rows_of_batches, sums_within, with_sums};
-use crate::wire::{Kind, broadcast, hear, rank, receive, send, send_answer, size};
+use crate::wire::{broadcast, rank, size};
+use crate::words::{
+    Kind, broadcast_numbers, hear, hear_patiently, hear_text, receive_numbers, send_answer,
+    send_numbers,
+};
 
 /// What rank 0 wants of a process that has nothing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,12 +24,9 @@ pub enum Call {
 /// Waits until rank 0 calls.
 pub fn await_call() -> Call {
     loop {
-        match hear() {
+        match hear_patiently() {
             (Kind::Begin, [length, threads, _]) => {
-                let mut description = vec![0_u8; length as usize];
-                broadcast(&mut description);
-                let description = String::from_utf8_lossy(&description).into_owned();
-                return Call::Run(description, threads as usize);
+                return Call::Run(hear_text(length), threads as usize);
             }
             (Kind::Quit, _) => return Call::Quit,
             // The end of a run that this process could not help with.
@@ -46,7 +47,7 @@ pub fn serve<T: Real>(target: &dyn LogDensity<T>) {
             (Kind::Evaluate, sizes) => evaluate(target, sizes),
             (Kind::Sums, sizes) => sums::<T>(sizes),
             (Kind::Batches, sizes) => batches::<T>(sizes),
-            (Kind::Begin | Kind::End | Kind::Quit, _) => return,
+            (Kind::Begin | Kind::End | Kind::Quit | Kind::Jobs, _) => return,
         }
     }
 }
@@ -60,24 +61,18 @@ fn evaluate<T: Real>(target: &dyn LogDensity<T>, [count, dim, batch]: [u64; 3]) 
     });
     let (own, dim) =
         (share(count as usize, PARTICLES_OF_A_CUT, size(), rank()).len(), dim as usize);
-    let theta: Matrix<T> = numbers(own, dim);
+    let theta = Matrix::from_vec(receive_numbers(0, own * dim), own, dim);
+    let theta: Matrix<T> = theta.expect("as many as were asked for");
     let (mut values, mut score) = (vec![T::zero(); own], Matrix::zeros(own, dim));
     let done = target.evaluate(theta.as_ref(), batch.as_ref(), &mut values, score.as_mut());
     send_answer(0, &done.map_err(|error| error.to_string()));
-    let found = values.iter().chain(score.as_slice()).map(|x| x.as_f64());
     // Rank 0 does not wait for numbers where any rank has none.
     let mut wanted = [0_u64];
     broadcast(&mut wanted);
     if wanted[0] == 1 {
-        send(0, &found.collect::<Vec<_>>());
+        values.extend_from_slice(score.as_slice());
+        send_numbers(0, values);
     }
-}
-
-fn numbers<T: Real>(rows: usize, cols: usize) -> Matrix<T> {
-    let mut numbers = vec![0.0; rows * cols];
-    receive(0, &mut numbers);
-    let numbers = numbers.into_iter().map(T::of).collect();
-    Matrix::from_vec(numbers, rows, cols).expect("as many as were asked for")
 }
 
 fn hear_shape(words: u64) -> Shape {
@@ -88,18 +83,17 @@ fn hear_shape(words: u64) -> Shape {
 
 fn sums<T: Real>([words, ..]: [u64; 3]) {
     let shape = hear_shape(words);
-    let mut numbers = vec![0.0; shape.numbers(shape.count)];
-    broadcast(&mut numbers);
-    let numbers: Vec<T> = numbers.into_iter().map(T::of).collect();
+    let numbers = broadcast_numbers(vec![T::zero(); shape.numbers(shape.count)]);
     let own = share(shape.count, ROWS_OF_A_CUT, size(), rank());
-    let found: Vec<f64> = with_sums(&shape, shape.count, &numbers, |sums| {
+    let found: Vec<T> = with_sums(&shape, shape.count, &numbers, |sums| {
         let mut out: Vec<Matrix<T>> =
             shape.widths.iter().map(|&width| Matrix::zeros(shape.count, width)).collect();
         write_kernel_sums(sums, own.clone(), &mut out.iter_mut().collect::<Vec<_>>());
-        let rows = out.iter().flat_map(|out| own.clone().flat_map(|i| out.row(i)));
-        rows.map(|x| x.as_f64()).collect()
+        let rows =
+            |out: &Matrix<T>| out.as_slice()[own.start * out.cols()..own.end * out.cols()].to_vec();
+        out.iter().flat_map(rows).collect()
     });
-    send(0, &found);
+    send_numbers(0, found);
 }
 
 fn batches<T: Real>([words, batches, _]: [u64; 3]) {
@@ -109,6 +103,6 @@ fn batches<T: Real>([words, batches, _]: [u64; 3]) {
     let sizes: Vec<usize> = sizes.into_iter().map(|size| size as usize).collect();
     let own = share(sizes.len(), 1, size(), rank());
     let count = rows_of_batches(&sizes, &own).len();
-    let numbers: Matrix<T> = numbers(1, shape.numbers(count));
-    send(0, &sums_within(&shape, numbers.as_slice(), &sizes[own]));
+    let numbers: Vec<T> = receive_numbers(0, shape.numbers(count));
+    send_numbers(0, sums_within(&shape, &numbers, &sizes[own]));
 }

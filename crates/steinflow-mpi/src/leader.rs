@@ -8,7 +8,10 @@ use steinflow::kernel::Radial;
 use steinflow::team::{ROWS_OF_A_CUT, Team, share};
 use steinflow::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Real, Result};
 
-use crate::wire::{self, Kind, announce, broadcast, receive, receive_answer, send};
+use crate::wire::{self, broadcast};
+use crate::words::{
+    Kind, announce, broadcast_numbers, receive_answer, receive_numbers, send_numbers,
+};
 
 /// Particles between which the target's evaluation may be cut: whole tiles of a regression.
 pub(crate) const PARTICLES_OF_A_CUT: usize = 16;
@@ -124,24 +127,23 @@ impl Shape {
 }
 
 /// Rates, and then the points and right-hand sides of some particles.
-fn numbers_of<T: Real>(sums: &KernelSums<'_, T>, rows: Range<usize>) -> Vec<f64> {
-    let mut numbers: Vec<f64> = sums.factors.iter().map(|factor| factor.rate().as_f64()).collect();
+fn numbers_of<T: Real>(sums: &KernelSums<'_, T>, rows: Range<usize>) -> Vec<T> {
+    let mut numbers: Vec<T> = sums.factors.iter().map(Factor::rate).collect();
     let points = sums.factors[0].points();
     for matrix in [&points, &sums.values].into_iter().chain(sums.slopes) {
         let cols = matrix.cols();
-        let some = &matrix.as_slice()[rows.start * cols..rows.end * cols];
-        numbers.extend(some.iter().map(|x| x.as_f64()));
+        numbers.extend_from_slice(&matrix.as_slice()[rows.start * cols..rows.end * cols]);
     }
     numbers
 }
 
 /// Puts the rows that another rank has found, matrix after matrix, in their places.
-fn put<T: Real>(found: &[f64], rows: Range<usize>, out: &mut [&mut Matrix<T>]) {
-    let mut found = found.iter();
+fn put<T: Real>(mut found: &[T], rows: &Range<usize>, out: &mut [&mut Matrix<T>]) {
     for out in out {
         let cols = out.cols();
-        let own = &mut out.as_mut_slice()[rows.start * cols..rows.end * cols];
-        own.iter_mut().zip(&mut found).for_each(|(out, &x)| *out = T::of(x));
+        let (own, rest) = found.split_at(rows.len() * cols);
+        out.as_mut_slice()[rows.start * cols..rows.end * cols].copy_from_slice(own);
+        found = rest;
     }
 }
 
@@ -161,14 +163,9 @@ impl<T: Real> Team<T> for Ranks {
         let mut words = shape.words();
         announce((Kind::Sums, [words.len() as u64, 0, 0]));
         broadcast(&mut words);
-        broadcast(&mut numbers_of(sums, 0..count));
+        broadcast_numbers(numbers_of(sums, 0..count));
         write_kernel_sums(sums, rows(0), out);
-        let width: usize = shape.widths.iter().sum();
-        for rank in 1..self.size {
-            let mut found = vec![0.0; rows(rank).len() * width];
-            receive(rank, &mut found);
-            put(&found, rows(rank), out);
-        }
+        self.gather(&shape, rows, out);
     }
 
     fn batch_sums(&self, sums: &KernelSums<'_, T>, sizes: &[usize], out: &mut [&mut Matrix<T>]) {
@@ -183,17 +180,27 @@ impl<T: Real> Team<T> for Ranks {
         broadcast(&mut lengths);
         let rows = |rank: usize| rows_of_batches(sizes, &share(sizes.len(), 1, self.size, rank));
         for rank in 1..self.size {
-            send(rank, &numbers_of(sums, rows(rank)));
+            send_numbers(rank, numbers_of(sums, rows(rank)));
         }
         let own = share(sizes.len(), 1, self.size, 0);
-        let numbers: Vec<T> = numbers_of(sums, rows(0)).into_iter().map(T::of).collect();
-        let found = sums_within(&shape, &numbers, &sizes[own]);
-        put(&found, rows(0), out);
+        let found = sums_within(&shape, &numbers_of(sums, rows(0)), &sizes[own]);
+        put(&found, &rows(0), out);
+        self.gather(&shape, rows, out);
+    }
+}
+
+impl Ranks {
+    /// Puts what the others have found in its places.
+    fn gather<T: Real>(
+        self,
+        shape: &Shape,
+        rows: impl Fn(usize) -> Range<usize>,
+        out: &mut [&mut Matrix<T>],
+    ) {
         let width: usize = shape.widths.iter().sum();
         for rank in 1..self.size {
-            let mut found = vec![0.0; rows(rank).len() * width];
-            receive(rank, &mut found);
-            put(&found, rows(rank), out);
+            let rows = rows(rank);
+            put(&receive_numbers(rank, rows.len() * width), &rows, out);
         }
     }
 }
@@ -205,13 +212,13 @@ pub(crate) fn rows_of_batches(sizes: &[usize], batches: &Range<usize>) -> Range<
 }
 
 /// Kernel sums within batches of these sizes, from rates, points and right-hand sides; matrix after matrix.
-pub(crate) fn sums_within<T: Real>(shape: &Shape, numbers: &[T], sizes: &[usize]) -> Vec<f64> {
+pub(crate) fn sums_within<T: Real>(shape: &Shape, numbers: &[T], sizes: &[usize]) -> Vec<T> {
     let count = sizes.iter().sum();
     with_sums(shape, count, numbers, |sums| {
         let mut out: Vec<Matrix<T>> =
             shape.widths.iter().map(|&width| Matrix::zeros(count, width)).collect();
         batch_sums(sums, sizes, &mut out.iter_mut().collect::<Vec<_>>());
-        out.iter().flat_map(Matrix::as_slice).map(|x| x.as_f64()).collect()
+        out.iter().flat_map(Matrix::as_slice).copied().collect()
     })
 }
 
@@ -275,8 +282,7 @@ impl<T: Real, D: LogDensity<T>> LogDensity<T> for OverRanks<D> {
         }
         for rank in 1..self.size {
             let Range { start, end } = part(rank);
-            let own = &theta.as_slice()[start * dim..end * dim];
-            send(rank, &own.iter().map(|x| x.as_f64()).collect::<Vec<_>>());
+            send_numbers(rank, theta.as_slice()[start * dim..end * dim].to_vec());
         }
         let own = part(0).len();
         let first = MatRef::new(&theta.as_slice()[..own * dim], own, dim).expect("the first rows");
@@ -288,13 +294,10 @@ impl<T: Real, D: LogDensity<T>> LogDensity<T> for OverRanks<D> {
         if there.is_ok() {
             for rank in 1..self.size {
                 let Range { start, end } = part(rank);
-                let mut found = vec![0.0; (end - start) * (1 + dim)];
-                receive(rank, &mut found);
+                let found: Vec<T> = receive_numbers(rank, (end - start) * (1 + dim));
                 let (values, slopes) = found.split_at(end - start);
-                let values = log_density[start..end].iter_mut().zip(values);
-                values.for_each(|(out, &x)| *out = T::of(x));
-                let slopes = scores[start * dim..end * dim].iter_mut().zip(slopes);
-                slopes.for_each(|(out, &x)| *out = T::of(x));
+                log_density[start..end].copy_from_slice(values);
+                scores[start * dim..end * dim].copy_from_slice(slopes);
             }
         }
         here.and(there)

@@ -1,4 +1,5 @@
-//! Runs over MPI: several processes, on one machine or many, that share the work of one run.
+//! Steinflow over MPI: several processes, on one machine or many, that share the work of one run or the jobs of an
+//! experiment.
 //!
 //! Rank 0 *leads*: it has the loop, the files and the terminal, and decides. The other ranks *help*: they have the target,
 //! and answer requests: log π and its score of some particles (`OverRanks`), rows of kernel sums (`Ranks`). Rank 0
@@ -11,18 +12,19 @@
 //! per evaluation              N·d numbers out, each to one rank, N·(d + 1) back
 //! ```
 //!
-//! Numbers travel as `f64`, which holds every `f32`. Without the feature `mpi` there is nothing here.
+//! Jobs are handed out one at a time ([`jobs`]). Without the feature `mpi` all of this is here too, and nobody else ever is.
 
-#[cfg(feature = "mpi")]
 mod helper;
-#[cfg(feature = "mpi")]
+pub mod jobs;
 mod leader;
+#[cfg(not(feature = "mpi"))]
+#[path = "nobody.rs"]
+mod wire;
 #[cfg(feature = "mpi")]
 mod wire;
+mod words;
+mod world;
 
-#[cfg(feature = "mpi")]
 pub use helper::{Call, await_call, report, serve};
-#[cfg(feature = "mpi")]
 pub use leader::{OverRanks, Ranks, Session, dismiss};
-#[cfg(feature = "mpi")]
-pub use wire::World;
+pub use world::{OnSilence, World, is_helper};

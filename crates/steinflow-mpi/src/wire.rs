@@ -1,91 +1,67 @@
-//! Messages: headers, words and numbers between rank 0 and the others.
+//! Messages between ranks: headers, words and numbers.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use mpi::Threading;
 use mpi::environment::Universe;
+use mpi::point_to_point::MatchedReceiveVec as _;
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator as _, Destination as _, Equivalence, Root as _, Source as _};
+pub(crate) use mpi::traits::Equivalence;
+use mpi::traits::{Communicator as _, Destination as _, Root as _, Source as _};
 
-static JOINED: AtomicBool = AtomicBool::new(false);
+/// This process among those that were started together: asked for also when the connection has ended.
+static RANK: AtomicUsize = AtomicUsize::new(0);
+static SIZE: AtomicUsize = AtomicUsize::new(1);
 
 /// Whether this process is one of several.
 pub(crate) fn has_joined() -> bool {
-    JOINED.load(Ordering::Relaxed)
+    size() > 1
 }
 
 /// Numbers in a message: MPI counts them by a C `int`.
 const PIECE: usize = 1 << 27;
 
-/// What rank 0 asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub(crate) enum Kind {
-    /// To go home.
-    Quit,
-    /// To get ready for a run: the bytes of its description, and the threads to take.
-    Begin,
-    /// To forget that run.
-    End,
-    /// log π and its score: particles, coordinates, rows of a minibatch.
-    Evaluate,
-    /// Rows of kernel sums over all pairs.
-    Sums,
-    /// Kernel sums within batches.
-    Batches,
-}
+/// What messages are marked with that are no one's but the request's under way.
+const PLAIN: i32 = 0;
 
-impl Kind {
-    fn of(word: u64) -> Self {
-        let all = [Self::Quit, Self::Begin, Self::End, Self::Evaluate, Self::Sums, Self::Batches];
-        // Both ends are the same program.
-        all.into_iter().find(|kind| *kind as u64 == word).unwrap_or(Self::Quit)
-    }
-}
-
-/// A request with three sizes.
-pub(crate) type Header = (Kind, [u64; 3]);
-
-/// The processes that were started together.
-pub struct World {
+/// What holds the connection; it ends with it.
+pub(crate) struct Connection {
     _universe: Universe,
+    /// Whether more than one thread may send at a time.
+    pub has_threads: bool,
 }
 
-impl World {
-    /// Joins them; none where this process was started alone, or by something else than MPI.
-    pub fn join() -> Option<Self> {
-        // Open MPI, and MPICH with its kin.
-        let variables = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
-        let is_one_of_many = variables
-            .iter()
-            .filter_map(|name| std::env::var(name).ok()?.parse::<usize>().ok())
-            .any(|size| size > 1);
-        if !is_one_of_many {
-            return None;
-        }
-        // Calls come from whichever thread has the run, one at a time.
-        let (universe, _) = mpi::initialize_with_threading(Threading::Serialized)?;
-        JOINED.store(true, Ordering::Relaxed);
-        Some(Self { _universe: universe })
+/// Connects to the processes that were started together; none where this one was started alone, or by something else
+/// than MPI.
+pub(crate) fn connect() -> Option<Connection> {
+    // Open MPI, and MPICH with its kin.
+    let variables = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+    let is_one_of_many = variables
+        .iter()
+        .filter_map(|name| std::env::var(name).ok()?.parse::<usize>().ok())
+        .any(|size| size > 1);
+    if !is_one_of_many {
+        return None;
     }
+    let (universe, threading) = mpi::initialize_with_threading(Threading::Multiple)?;
+    let world = SimpleCommunicator::world();
+    RANK.store(usize::try_from(world.rank()).unwrap_or(0), Ordering::Relaxed);
+    SIZE.store(usize::try_from(world.size()).unwrap_or(1), Ordering::Relaxed);
+    Some(Connection { _universe: universe, has_threads: threading == Threading::Multiple })
+}
 
-    /// The number of this process; 0 leads.
-    pub fn rank(&self) -> usize {
-        rank()
-    }
-
-    /// How many there are.
-    pub fn size(&self) -> usize {
-        size()
-    }
+/// Ends all ranks at once.
+pub(crate) fn abort(code: i32) -> ! {
+    SimpleCommunicator::world().abort(code)
 }
 
 pub(crate) fn rank() -> usize {
-    usize::try_from(SimpleCommunicator::world().rank()).unwrap_or(0)
+    RANK.load(Ordering::Relaxed)
 }
 
 pub(crate) fn size() -> usize {
-    usize::try_from(SimpleCommunicator::world().size()).unwrap_or(1)
+    SIZE.load(Ordering::Relaxed)
 }
 
 /// From rank 0 to all.
@@ -96,16 +72,18 @@ pub(crate) fn broadcast<N: Equivalence>(numbers: &mut [N]) {
     }
 }
 
-/// Rank 0 says what comes next.
-pub(crate) fn announce((kind, sizes): Header) {
-    broadcast(&mut [kind as u64, sizes[0], sizes[1], sizes[2]]);
-}
-
-/// The others hear it.
-pub(crate) fn hear() -> Header {
-    let mut header = [0; 4];
-    broadcast(&mut header);
-    (Kind::of(header[0]), [header[1], header[2], header[3]])
+/// From rank 0 to all, in words that somebody may wait long for: with `pause` between two looks.
+pub(crate) fn broadcast_words(words: &mut [u64], pause: Option<Duration>) {
+    let world = SimpleCommunicator::world();
+    mpi::request::scope(|scope| {
+        let mut request = world.process_at_rank(0).immediate_broadcast_into(scope, words);
+        while let Err(again) = request.test() {
+            request = again;
+            if let Some(pause) = pause {
+                std::thread::sleep(pause);
+            }
+        }
+    });
 }
 
 /// A rank as MPI counts it.
@@ -116,28 +94,26 @@ fn number(rank: usize) -> i32 {
 pub(crate) fn send<N: Equivalence>(to: usize, numbers: &[N]) {
     let world = SimpleCommunicator::world();
     for piece in numbers.chunks(PIECE) {
-        world.process_at_rank(number(to)).send(piece);
+        world.process_at_rank(number(to)).send_with_tag(piece, PLAIN);
     }
 }
 
 pub(crate) fn receive<N: Equivalence>(from: usize, numbers: &mut [N]) {
     let world = SimpleCommunicator::world();
     for piece in numbers.chunks_mut(PIECE) {
-        world.process_at_rank(number(from)).receive_into(piece);
+        world.process_at_rank(number(from)).receive_into_with_tag(piece, PLAIN);
     }
 }
 
-/// Whether something was done, or why not.
-pub(crate) fn send_answer(to: usize, answer: &Result<(), String>) {
-    let message = answer.as_ref().err().map_or(&[][..], String::as_bytes);
-    send(to, &[u64::from(answer.is_err()), message.len() as u64]);
-    send(to, message);
+/// Sends words that stand apart from what else is under way, under a number.
+pub(crate) fn post(to: usize, tag: i32, words: &[u64]) {
+    SimpleCommunicator::world().process_at_rank(number(to)).send_with_tag(words, tag);
 }
 
-pub(crate) fn receive_answer(from: usize) -> Result<(), String> {
-    let mut head = [0_u64; 2];
-    receive(from, &mut head);
-    let mut message = vec![0_u8; head[1] as usize];
-    receive(from, &mut message);
-    if head[0] == 0 { Ok(()) } else { Err(String::from_utf8_lossy(&message).into_owned()) }
+/// Such words that have come, and who from.
+pub(crate) fn collect(tag: i32) -> Option<(usize, Vec<u64>)> {
+    let world = SimpleCommunicator::world();
+    let (words, status) =
+        world.any_process().immediate_matched_probe_with_tag(tag)?.matched_receive_vec::<u64>();
+    Some((usize::try_from(status.source_rank()).unwrap_or(0), words))
 }

@@ -35,13 +35,23 @@ pub fn judge<T: Real>(
     model: &dyn Model<T>,
     left: &Left<'_, T>,
 ) -> Result<Diagnosis> {
+    judge_through(config, model, &model, left)
+}
+
+/// As [`judge`], where `target` is the model's density, evaluated in another way.
+pub fn judge_through<T: Real>(
+    config: &Config,
+    model: &dyn Model<T>,
+    target: &(impl LogDensity<T> + ?Sized),
+    left: &Left<'_, T>,
+) -> Result<Diagnosis> {
     let exact = model.exact_moments().map(|exact| WarmMoments {
         draws: usize::MAX,
         sd: (0..exact.mean.len()).map(|j| exact.covariance.row(j)[j].sqrt()).collect(),
         mean: exact.mean,
         is_settled: true,
     });
-    judge_by(config, model, exact.as_ref(), left)
+    judge_by(config, target, exact.as_ref(), left)
 }
 
 /// Judges them as those of a target whose moments are known to be `exact_moments`, if they are.

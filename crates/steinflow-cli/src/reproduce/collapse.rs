@@ -5,9 +5,8 @@ use std::io::Write as _;
 
 use serde::Deserialize;
 use steinflow::Matrix;
-use steinflow_io::RunFolder;
 
-use super::jobs;
+use super::study::Study;
 use crate::args::CommonArguments;
 use crate::error::Result;
 use steinflow_config::{Config, Settings};
@@ -48,20 +47,18 @@ struct Cell {
 }
 
 pub fn run(arguments: &CommonArguments) -> Result<()> {
-    let mut folder = RunFolder::create(arguments.out("collapse"), arguments.force)?;
-    let journal = jobs::Ledger::open(&folder, SETTINGS)?;
-    let (csv, table) = measure(SETTINGS, arguments.quick, &journal)?;
-    folder.write("settings.toml", SETTINGS.as_bytes())?;
-    folder.write("collapse.csv", csv.as_bytes())?;
-    folder.write("collapse.md", table.as_bytes())?;
-    let path = folder.commit()?;
-    journal.delete()?;
+    let mut study = Study::begin(arguments, "collapse", SETTINGS)?;
+    let (csv, table) = measure(SETTINGS, arguments.quick, &mut study)?;
+    study.write("settings.toml", SETTINGS)?;
+    study.write("collapse.csv", csv)?;
+    study.write("collapse.md", &table)?;
+    let path = study.publish()?;
     writeln!(std::io::stdout(), "{table}\n{}", path.display())?;
     Ok(())
 }
 
 /// The variances that the rows of a plan keep: raw, and as a table.
-pub fn measure(settings: &str, quick: bool, journal: &jobs::Ledger) -> Result<(String, String)> {
+pub fn measure(settings: &str, quick: bool, study: &mut Study) -> Result<(String, String)> {
     let mut plan: Plan = toml::from_str(settings).map_err(|error| {
         steinflow_config::Error::Wrong { path: "settings.toml".into(), message: error.to_string() }
     })?;
@@ -80,7 +77,7 @@ pub fn measure(settings: &str, quick: bool, journal: &jobs::Ledger) -> Result<(S
             }
         }
     }
-    let variances = journal.run(
+    let variances = study.run(
         "variances",
         &jobs,
         |(row, dim, seed)| format!("{}, d = {dim}, seed {seed}", row.label()),

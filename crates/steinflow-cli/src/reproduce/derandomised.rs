@@ -18,10 +18,10 @@ use steinflow::integrator::{Adaptive, StepSize};
 use steinflow::kernel::{Bandwidth, Kernel};
 use steinflow::run::{Auto, Samples};
 use steinflow::{LogDensity, Matrix, Sampler};
-use steinflow_io::RunFolder;
 use steinflow_io::plot::{Key, Layer, Mark, Panel, Panels};
 
-use super::{collapse, jobs};
+use super::collapse;
+use super::study::Study;
 use crate::args::CommonArguments;
 use crate::error::Result;
 use rivals::{DIM, Law};
@@ -49,9 +49,8 @@ struct Found {
 type Job = (Law, &'static str, usize, u64);
 
 pub fn run(arguments: &CommonArguments) -> Result<()> {
-    let mut folder = RunFolder::create(arguments.out("derandomised"), arguments.force)?;
-    let journal = jobs::Ledger::open(&folder, SETTINGS)?;
-    let (variances, table) = collapse::measure(SETTINGS, arguments.quick, &journal)?;
+    let mut study = Study::begin(arguments, "derandomised", SETTINGS)?;
+    let (variances, table) = collapse::measure(SETTINGS, arguments.quick, &mut study)?;
     let counts = if arguments.quick { &COUNTS[..2] } else { &COUNTS };
     let seeds = if arguments.quick { 1 } else { SEEDS };
     let mut jobs: Vec<Job> = Vec::new();
@@ -62,7 +61,7 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
             }
         }
     }
-    let results: Vec<Result<Found, String>> = journal.run(
+    let results: Vec<Result<Found, String>> = study.run(
         "expectations",
         &jobs,
         |(law, way, count, seed)| format!("{}, {way}, {count}, seed {seed}", law.name()),
@@ -81,16 +80,15 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
         };
     }
     let figure = draw(&jobs, &results)?;
-    let (simulations, answers) = downstream::run(&journal, counts, seeds)?;
-    folder.write("settings.toml", SETTINGS.as_bytes())?;
-    folder.write("variances.csv", variances.as_bytes())?;
-    folder.write("variances.md", table.as_bytes())?;
-    folder.write("expectations.csv", csv.as_bytes())?;
-    folder.write("expectations.png", &figure)?;
-    folder.write("simulations.csv", simulations.as_bytes())?;
-    folder.write("simulations.md", answers.as_bytes())?;
-    let path = folder.commit()?;
-    journal.delete()?;
+    let (simulations, answers) = downstream::run(&mut study, counts, seeds)?;
+    study.write("settings.toml", SETTINGS)?;
+    study.write("variances.csv", variances)?;
+    study.write("variances.md", &table)?;
+    study.write("expectations.csv", csv)?;
+    study.write("expectations.png", figure)?;
+    study.write("simulations.csv", simulations)?;
+    study.write("simulations.md", &answers)?;
+    let path = study.publish()?;
     writeln!(std::io::stdout(), "{table}\n{answers}\n{}", path.display())?;
     Ok(())
 }

@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use steinflow::dynamics::Langevin;
 use steinflow::field::Stein;
 use steinflow::integrator::{Euler, StepSize};
 use steinflow::kernel::Kernel;
 use steinflow::run::Snapshot;
 use steinflow::{MatRef, Matrix, Sampler};
-use steinflow_io::RunFolder;
 use steinflow_io::plot::{Key, Layer, Mark, Panel, Panels};
 use steinflow_models::ModelSpec;
 
+use super::study::Study;
 use crate::args::CommonArguments;
 use crate::error::Result;
 
@@ -44,6 +44,7 @@ struct Long {
 }
 
 /// A run: how many particles, how many others (none for all), and what came of it.
+#[derive(Deserialize, Serialize)]
 struct Row {
     particles: usize,
     others: Option<usize>,
@@ -54,7 +55,6 @@ struct Row {
 }
 
 pub fn run(arguments: &CommonArguments) -> Result<()> {
-    let mut folder = RunFolder::create(arguments.out("interactions"), arguments.force)?;
     let mut plan: Plan = toml::from_str(SETTINGS).map_err(|error| {
         steinflow_config::Error::Wrong { path: "settings.toml".into(), message: error.to_string() }
     })?;
@@ -65,17 +65,25 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
     }
     let mut ways: Vec<Option<usize>> = plan.interactions.iter().copied().map(Some).collect();
     ways.push(None);
-    let mut rows = Vec::new();
+    let mut jobs = Vec::new();
     for &particles in &plan.particles {
         let seeds = if particles >= plan.once_from { &plan.seeds[..1] } else { &plan.seeds };
         let is_short =
             |others: &&Option<usize>| particles * others.unwrap_or(particles) <= plan.most_pairs;
         for &others in ways.iter().filter(is_short) {
-            for &seed in seeds {
-                rows.push(measure(&plan, particles, others, seed)?);
-            }
+            jobs.extend(seeds.iter().map(|&seed| (particles, others, seed)));
         }
     }
+    let mut study = Study::begin(arguments, "interactions", SETTINGS)?;
+    let rows: Vec<Result<Row, String>> = study.run_in_turn(
+        "cost and error",
+        &jobs,
+        |(particles, others, seed)| format!("{particles}, meets {}, seed {seed}", name(*others)),
+        |&(particles, others, seed)| {
+            measure(&plan, particles, others, seed).map_err(|error| error.to_string())
+        },
+    )?;
+    let rows = all(rows)?;
     let mut csv =
         String::from("particles,interactions,seed,seconds_per_step,mean_error,variance_error\n");
     for Row { particles, others, seed, seconds_per_step, errors } in &rows {
@@ -85,26 +93,38 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
             "{particles},{others},{seed},{seconds_per_step:.3e},{mean:.3e},{variance:.3e}"
         );
     }
-    let mut long = String::from("interactions,step_size,seed,variance,fluctuation_of_mean\n");
+    let mut jobs = Vec::new();
     for &others in &ways {
         for &step_size in &plan.long.step_sizes {
-            for &seed in &plan.seeds {
-                let [variance, fluctuation] = stay(&plan, others, step_size, seed)?;
-                let _ = writeln!(
-                    long,
-                    "{},{step_size},{seed},{variance:.5},{fluctuation:.3e}",
-                    name(others)
-                );
-            }
+            jobs.extend(plan.seeds.iter().map(|&seed| (others, step_size, seed)));
         }
     }
-    folder.write("settings.toml", SETTINGS.as_bytes())?;
-    folder.write("interactions.csv", csv.as_bytes())?;
-    folder.write("long.csv", long.as_bytes())?;
-    folder.write("interactions.png", &draw(&plan, &ways, &rows)?)?;
-    let path = folder.commit()?;
+    let stays: Vec<Result<[f64; 2], String>> = study.run(
+        "long runs",
+        &jobs,
+        |(others, size, seed)| format!("long, meets {}, step {size}, seed {seed}", name(*others)),
+        |&(others, step_size, seed)| {
+            stay(&plan, others, step_size, seed).map_err(|error| error.to_string())
+        },
+    )?;
+    let mut long = String::from("interactions,step_size,seed,variance,fluctuation_of_mean\n");
+    for ((others, step_size, seed), [variance, fluctuation]) in jobs.iter().zip(all(stays)?) {
+        let others = name(*others);
+        let _ = writeln!(long, "{others},{step_size},{seed},{variance:.5},{fluctuation:.3e}");
+    }
+    study.write("settings.toml", SETTINGS)?;
+    study.write("interactions.csv", &csv)?;
+    study.write("long.csv", &long)?;
+    study.write("interactions.png", draw(&plan, &ways, &rows)?)?;
+    let path = study.publish()?;
     writeln!(std::io::stdout(), "{csv}\n{long}\n{}", path.display())?;
     Ok(())
+}
+
+/// What all runs have found, or the error of the first that failed.
+fn all<R>(results: Vec<Result<R, String>>) -> Result<Vec<R>> {
+    let all: Result<Vec<R>, String> = results.into_iter().collect();
+    Ok(all.map_err(|message| steinflow::Error::User(message.into()))?)
 }
 
 fn name(others: Option<usize>) -> String {

@@ -10,11 +10,10 @@ use steinflow::Matrix;
 use steinflow::diagnostics::StopRule;
 use steinflow::run::Trace;
 use steinflow_config::{AUTO, Config, Settings};
-use steinflow_io::RunFolder;
 use steinflow_models::ModelSpec;
 use steinflow_models::posteriors::{self, Half};
 
-use super::jobs;
+use super::study::Study;
 use crate::args::PartArguments;
 use crate::diagnose::verdict::{Left, judge};
 use crate::error::Result;
@@ -88,9 +87,8 @@ pub fn run(arguments: &PartArguments) -> Result<()> {
     if common.quick {
         jobs.retain(|(_, reference, method, _)| *method == AUTO && reference.len() <= 4);
     }
-    let mut folder = RunFolder::create(common.out("posteriors"), common.force)?;
-    let journal = jobs::Ledger::open(&folder, REFERENCES)?;
-    let results = journal.run(
+    let mut study = Study::begin(common, "posteriors", REFERENCES)?;
+    let results = study.run(
         "posteriors",
         &jobs,
         |(name, _, method, seed)| format!("{name}, {method}, seed {seed}"),
@@ -129,12 +127,9 @@ pub fn run(arguments: &PartArguments) -> Result<()> {
     }
     let failed = results.iter().filter(|result| result.is_err()).count();
     let table = table(&cells, failed);
-    folder.write("posteriors.csv", csv.as_bytes())?;
-    folder.write("posteriors.md", table.as_bytes())?;
-    let path = folder.commit()?;
-    if !arguments.is_part() {
-        journal.delete()?;
-    }
+    study.write("posteriors.csv", csv)?;
+    study.write("posteriors.md", &table)?;
+    let path = if arguments.is_part() { study.publish_part()? } else { study.publish()? };
     writeln!(std::io::stdout(), "{table}\n{}", path.display())?;
     Ok(())
 }

@@ -16,10 +16,10 @@ use std::io::Write as _;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use steinflow_io::RunFolder;
 use steinflow_io::plot::Figure;
 use steinflow_models::{Describe as _, Parts, toy::TriCrescent};
 
+use super::study::Study;
 use crate::args::ToyArguments;
 use crate::error::Result;
 use backdrop::Backdrop;
@@ -66,7 +66,7 @@ struct Row {
 }
 
 /// Makes the figures of one experiment and the section about them.
-type Make = fn(&Toy, &mut RunFolder) -> Result<Section>;
+type Make = fn(&Toy, &mut Study) -> Result<Section>;
 
 /// A part of the page, and what of it is worth a place on the terminal.
 struct Section {
@@ -102,20 +102,25 @@ pub const FIGURES: &[&str] = &["table1", "samples", "traces", "evolution"];
 /// Makes the named figures and the page about them; `name` is what the user asked for.
 pub fn run(name: &str, figures: &[&str], arguments: &ToyArguments) -> Result<()> {
     let toy = Toy::new(arguments)?;
-    let mut folder = RunFolder::create(arguments.common.out(name), arguments.common.force)?;
+    if figures.contains(&"samples") {
+        // Before anything is written.
+        samples::seeds(&toy)?;
+    }
+    let settings = format!("{METHODS}{}# seed {}\n", samples::SETTINGS, toy.seed);
+    let mut study = Study::begin(&arguments.common, name, &settings)?;
     let all: [Make; 4] = [table1::make, samples::make, traces::make, evolution::make];
     let mut page = page::opening(name, &toy);
     let mut terminal = String::new();
     for (figure, make) in FIGURES.iter().zip(all) {
         if figures.contains(figure) {
-            let section = make(&toy, &mut folder)?;
+            let section = make(&toy, &mut study)?;
             page.push_str(&section.markdown);
             terminal.push_str(&section.terminal);
         }
     }
-    folder.write("methods.toml", METHODS.as_bytes())?;
-    folder.write("README.md", page.as_bytes())?;
-    let path = folder.commit()?;
+    study.write("methods.toml", METHODS.as_bytes())?;
+    study.write("README.md", page.as_bytes())?;
+    let path = study.publish()?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{terminal}{}", path.display())?;
     for (name, what) in [
@@ -139,8 +144,8 @@ fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T> {
 }
 
 /// A figure as PNG, for people, and as SVG, for print.
-fn write_figure(folder: &mut RunFolder, name: &str, figure: &Figure) -> Result<()> {
-    folder.write(&format!("{name}.png"), &figure.png()?)?;
-    folder.write(&format!("{name}.svg"), figure.svg().as_bytes())?;
+fn write_figure(study: &mut Study, name: &str, figure: &Figure) -> Result<()> {
+    study.write(&format!("{name}.png"), &figure.png()?)?;
+    study.write(&format!("{name}.svg"), figure.svg().as_bytes())?;
     Ok(())
 }

@@ -9,10 +9,9 @@ mod tables;
 
 use std::io::Write as _;
 
-use steinflow_io::RunFolder;
 use steinflow_models::data::find;
 
-use super::jobs::Ledger;
+use super::study::Study;
 use crate::args::UciArguments;
 use crate::error::Result;
 use job::{Job, Source};
@@ -32,15 +31,14 @@ pub fn run(arguments: &UciArguments) -> Result<()> {
     for (set, error) in &absent {
         tell!("not run: {}: {error}", set.name);
     }
-    let mut folder = RunFolder::create(arguments.common.out("uci"), arguments.common.force)?;
     let mut jobs = Vec::new();
     for source in &sources {
         for split in plan::splits(arguments, source) {
             jobs.extend(plan.runs.iter().map(|run| Job { plan: &plan, source, run, split }));
         }
     }
-    let ledger = Ledger::open(&folder, &plan.text)?;
-    let results = ledger.run("uci", &jobs, Job::key, Job::run)?;
+    let mut study = Study::begin(&arguments.common, "uci", &plan.text)?;
+    let results = study.run("uci", &jobs, Job::key, Job::run)?;
 
     let cells: Vec<tables::Cell<'_>> = jobs
         .iter()
@@ -53,19 +51,18 @@ pub fn run(arguments: &UciArguments) -> Result<()> {
         })
         .collect();
     let page = tables::markdown(&plan, &cells);
-    folder.write("settings.toml", plan.text.as_bytes())?;
-    folder.write("runs.csv", tables::csv(&cells).as_bytes())?;
-    folder.write("traces.csv", tables::traces_csv(&cells).as_bytes())?;
-    folder.write("tables.md", page.as_bytes())?;
-    folder.write("tables.tex", tables::latex(&plan, &cells).as_bytes())?;
+    study.write("settings.toml", &plan.text)?;
+    study.write("runs.csv", tables::csv(&cells))?;
+    study.write("traces.csv", tables::traces_csv(&cells))?;
+    study.write("tables.md", &page)?;
+    study.write("tables.tex", tables::latex(&plan, &cells))?;
     for source in &sources {
         if let Some(figure) = figure::traces(&plan, &source.name, &cells)? {
-            folder.write(&format!("traces-{}.png", source.name), &figure.png()?)?;
-            folder.write(&format!("traces-{}.svg", source.name), figure.svg().as_bytes())?;
+            study.write(&format!("traces-{}.png", source.name), figure.png()?)?;
+            study.write(&format!("traces-{}.svg", source.name), figure.svg())?;
         }
     }
-    let path = folder.commit()?;
-    ledger.delete()?;
+    let path = study.publish()?;
     writeln!(std::io::stdout(), "{page}\n{}", path.display())?;
     Ok(())
 }

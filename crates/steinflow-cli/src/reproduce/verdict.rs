@@ -14,9 +14,9 @@ use steinflow::diagnostics::{Course, StopRule, Verdict};
 use steinflow::dynamics::{Dynamics, Langevin};
 use steinflow::run::{Samples, Trace};
 use steinflow_config::Settings;
-use steinflow_io::RunFolder;
 
-use super::{jobs, posteriors};
+use super::posteriors;
+use super::study::Study;
 use crate::args::PartArguments;
 use crate::diagnose::verdict::{Left, judge_by};
 use crate::error::Result;
@@ -92,7 +92,6 @@ pub fn run(arguments: &PartArguments) -> Result<()> {
     arguments.check(&targets, &plan.run.iter().map(Row::label).collect::<Vec<_>>())?;
     plan.target.retain(|target| arguments.takes_target(&target.label()));
     plan.run.retain(|row| arguments.takes_way(row.label()));
-    let mut folder = RunFolder::create(common.out("verdict"), common.force)?;
     let mut jobs = Vec::new();
     let references = posteriors::references();
     for target in &plan.target {
@@ -102,8 +101,8 @@ pub fn run(arguments: &PartArguments) -> Result<()> {
             jobs.extend(plan.seeds.iter().map(|&seed| (target, row, seed)));
         }
     }
-    let journal = jobs::Ledger::open(&folder, SETTINGS)?;
-    let mut cases: Vec<Result<Case, String>> = journal.run(
+    let mut study = Study::begin(common, "verdict", SETTINGS)?;
+    let mut cases: Vec<Result<Case, String>> = study.run(
         "verdict",
         &jobs,
         |(target, row, seed)| format!("{}, {}, seed {seed}", target.label(), row.label()),
@@ -145,13 +144,10 @@ pub fn run(arguments: &PartArguments) -> Result<()> {
         by("target", judged.iter().map(|(target, _, case)| (target.label(), *case))),
         by("way", judged.iter().map(|(_, row, case)| (row.label().to_owned(), *case))),
     );
-    folder.write("settings.toml", SETTINGS.as_bytes())?;
-    folder.write("verdict.csv", csv.as_bytes())?;
-    folder.write("verdict.md", table.as_bytes())?;
-    let path = folder.commit()?;
-    if !arguments.is_part() {
-        journal.delete()?;
-    }
+    study.write("settings.toml", SETTINGS)?;
+    study.write("verdict.csv", csv)?;
+    study.write("verdict.md", &table)?;
+    let path = if arguments.is_part() { study.publish_part()? } else { study.publish()? };
     writeln!(std::io::stdout(), "{table}\n{}", path.display())?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use steinflow_models::posteriors::{self, Posterior};
 
 use super::{at_rest, evenly, hamiltonian, pick, rivals};
 use crate::error::Result;
-use crate::reproduce::jobs;
+use crate::reproduce::study::Study;
 
 const POSTERIOR: &str = "influenza-sir";
 const BOYS: f64 = 763.0;
@@ -37,14 +37,14 @@ struct Found {
 }
 
 /// Errors of the mean answers, in standard deviations of the answers: every run, and a table.
-pub fn run(journal: &jobs::Ledger, counts: &[usize], seeds: u64) -> Result<(String, String)> {
+pub fn run(study: &mut Study, counts: &[usize], seeds: u64) -> Result<(String, String)> {
     let mut jobs: Vec<Job> = LONG.map(|seed| ("truth", 0, seed)).collect();
     for way in WAYS {
         for &count in counts {
             jobs.extend((0..seeds).map(|seed| (way, count, seed)));
         }
     }
-    let results: Vec<Result<Found, String>> = journal.run(
+    let results: Vec<Result<Found, String>> = study.run(
         "simulations",
         &jobs,
         |(way, count, seed)| format!("{POSTERIOR}, {way}, {count}, seed {seed}"),

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 use steinflow::{Error as LibraryError, MatRef, Matrix};
-use steinflow_io::RunFolder;
 use steinflow_io::animation::{Animation, Frame};
 use steinflow_io::plot::{Key, Layer, Mark, Panel};
 use steinflow_models::{Describe as _, toy::TriCrescent};
@@ -15,6 +14,7 @@ use super::judge::{Judge, Reference};
 use super::moves::Moves;
 use super::{Section, Toy, parse, samples, write_figure};
 use crate::error::Result;
+use crate::reproduce::study::Study;
 
 const SETTINGS: &str = include_str!("../../../../../experiments/toy/evolution.toml");
 /// Red points and blue lines, as in the paper.
@@ -50,7 +50,7 @@ impl Plan {
     }
 }
 
-pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
+pub fn make(toy: &Toy, study: &mut Study) -> Result<Section> {
     let mut plan: Plan = parse("evolution.toml", SETTINGS)?;
     if toy.quick {
         plan.frames.iter_mut().for_each(|stretch| stretch.every *= 10);
@@ -64,8 +64,8 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
     let reference = Reference::new(&samples::plan()?, toy.quick);
     let judge = Judge::new(&toy.parts, &reference)?;
 
-    draw(toy, &plan, &flow, &judge, folder)?;
-    animate(toy, &plan, &flow, folder)?;
+    draw(toy, &plan, &flow, &judge, study)?;
+    animate(toy, &plan, &flow, study)?;
 
     let mut particles = Csv::new("step,particle,x,y,r_x,r_y");
     for &step in &plan.moments {
@@ -90,20 +90,14 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
         cells.extend(numbers.map(|&value| number(value)));
         course.row(&[], &cells);
     }
-    folder.write("evolution.toml", SETTINGS.as_bytes())?;
-    folder.write("evolution.csv", particles.bytes())?;
-    folder.write("evolution-course.csv", course.bytes())?;
+    study.write("evolution.toml", SETTINGS.as_bytes())?;
+    study.write("evolution.csv", particles.bytes())?;
+    study.write("evolution-course.csv", course.bytes())?;
     let markdown = text(toy, &plan, &flow, &judge, widest)?;
     Ok(Section { markdown, terminal: String::new() })
 }
 
-fn draw(
-    toy: &Toy,
-    plan: &Plan,
-    flow: &Flow,
-    judge: &Judge<'_>,
-    folder: &mut RunFolder,
-) -> Result<()> {
+fn draw(toy: &Toy, plan: &Plan, flow: &Flow, judge: &Judge<'_>, study: &mut Study) -> Result<()> {
     let places: Vec<Matrix<f64>> = plan.moments.iter().map(|&step| flow.places(step)).collect();
     let trails: Vec<Vec<Matrix<f64>>> = plan
         .moments
@@ -134,7 +128,7 @@ fn draw(
     );
     let trail = format!("the {} steps before", plan.trail);
     let figure = toy.backdrop.figure(&title, &caption, 2, &panels, &legend(&trail)).draw()?;
-    write_figure(folder, "evolution", &figure)
+    write_figure(study, "evolution", &figure)
 }
 
 fn legend(trail: &str) -> [Key<'_>; 2] {
@@ -148,7 +142,7 @@ fn label(flow: &Flow, step: usize) -> String {
     format!("step {step}, time {:.0}", flow.time(step))
 }
 
-fn animate(toy: &Toy, plan: &Plan, flow: &Flow, folder: &mut RunFolder) -> Result<()> {
+fn animate(toy: &Toy, plan: &Plan, flow: &Flow, study: &mut Study) -> Result<()> {
     let frames: Vec<Frame> = plan
         .animated_steps(flow.steps())
         .into_iter()
@@ -162,8 +156,8 @@ fn animate(toy: &Toy, plan: &Plan, flow: &Flow, folder: &mut RunFolder) -> Resul
         rate: plan.rate,
         colors: [DOTS, TRAILS],
     };
-    folder.write("evolution-animated.png", &animation.png()?)?;
-    folder.write("evolution.html", animation.html()?.as_bytes())?;
+    study.write("evolution-animated.png", &animation.png()?)?;
+    study.write("evolution.html", animation.html()?.as_bytes())?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! How good particles are: the share of them in every crescent, and their distance to the target.
 
+use serde::{Deserialize, Serialize};
 use steinflow::diagnostics::EnergyDistance;
 use steinflow::{MatRef, Matrix};
 use steinflow_models::{Describe as _, Parts, toy::TriCrescent};
@@ -28,7 +29,7 @@ pub struct Judge<'a> {
 }
 
 /// What the judge says of a set of particles.
-#[derive(Clone)]
+#[derive(Clone, Deserialize, Serialize)]
 pub struct Verdict {
     /// One for every crescent, from the lowest.
     pub shares: Vec<f64>,

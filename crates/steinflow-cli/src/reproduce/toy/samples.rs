@@ -1,10 +1,7 @@
 //! `samples`: final particles of every method, judged over many seeds and with other settings too.
 
-use indicatif::{ParallelProgressIterator as _, ProgressBar, ProgressStyle};
-use rayon::prelude::*;
 use serde::Deserialize;
 use steinflow::{Error as LibraryError, Matrix};
-use steinflow_io::RunFolder;
 use steinflow_io::plot::{Layer, Panel};
 use steinflow_models::{Describe as _, toy::TriCrescent};
 
@@ -13,9 +10,10 @@ use super::judge::{Judge, Reference, Verdict};
 use super::tally;
 use super::{Row, Section, Toy, page, parse, write_figure};
 use crate::error::Result;
+use crate::reproduce::study::Study;
 use steinflow_config::Config;
 
-const SETTINGS: &str = include_str!("../../../../../experiments/toy/samples.toml");
+pub const SETTINGS: &str = include_str!("../../../../../experiments/toy/samples.toml");
 const EXACT: &str = "exact samples";
 
 #[derive(Deserialize)]
@@ -42,37 +40,46 @@ pub struct Cell<'a> {
     pub found: Result<(Matrix<f64>, Verdict), String>,
 }
 
-pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
-    let mut plan = plan()?;
-    if toy.quick {
-        plan.seeds = 2;
-        plan.variant.truncate(2);
-    }
-    let last = toy.seed.checked_add(plan.seeds - 1).ok_or_else(|| {
-        let remedy = format!("{} seeds follow from it; take a smaller one", plan.seeds);
+/// The seeds of every method.
+pub fn seeds(toy: &Toy) -> Result<Vec<u64>> {
+    let count = if toy.quick { 2 } else { plan()?.seeds };
+    let last = toy.seed.checked_add(count - 1).ok_or_else(|| {
+        let remedy = format!("{count} seeds follow from it; take a smaller one");
         LibraryError::setting("seed", toy.seed, remedy)
     })?;
-    let seeds: Vec<u64> = (toy.seed..=last).collect();
+    Ok((toy.seed..=last).collect())
+}
+
+pub fn make(toy: &Toy, study: &mut Study) -> Result<Section> {
+    let (mut plan, seeds) = (plan()?, seeds(toy)?);
+    if toy.quick {
+        plan.variant.truncate(2);
+    }
     let reference = Reference::new(&plan, toy.quick);
     let judge = Judge::new(&toy.parts, &reference)?;
 
     let rows: Vec<&Row> = toy.methods.method.iter().chain(&plan.variant).collect();
     let jobs: Vec<(&Row, u64)> =
         rows.iter().flat_map(|&row| seeds.iter().map(move |&seed| (row, seed))).collect();
-    let style = ProgressStyle::with_template("{prefix} [{bar:32}] {pos}/{len} eta {eta}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(jobs.len() as u64).with_style(style).with_prefix("samples");
+    let results: Vec<Result<(Vec<f64>, Verdict), String>> = study.run(
+        "samples",
+        &jobs,
+        |(row, seed)| format!("{}, seed {seed}", row.label),
+        |&(row, seed)| run(toy, &judge, row, seed).map_err(|error| error.to_string()),
+    )?;
     let mut cells: Vec<Cell<'_>> = jobs
-        .par_iter()
-        .progress_with(bar.clone())
-        .map(|&(row, seed)| Cell {
-            label: &row.label,
-            row: Some(row),
-            seed,
-            found: run(toy, &judge, row, seed).map_err(|error| error.to_string()),
+        .iter()
+        .zip(results)
+        .map(|(&(row, seed), found)| {
+            let found = found.and_then(|(numbers, verdict)| {
+                let rows = numbers.len() / 2;
+                let theta =
+                    Matrix::from_vec(numbers, rows, 2).ok_or("particles have two coordinates")?;
+                Ok((theta, verdict))
+            });
+            Cell { label: &row.label, row: Some(row), seed, found }
         })
         .collect();
-    bar.finish_and_clear();
     for &seed in &seeds {
         let exact = TriCrescent.exact_sample(toy.methods.particles, seed);
         let exact = exact.expect("the tri-crescent can be sampled exactly");
@@ -80,31 +87,26 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
         cells.push(Cell { label: EXACT, row: None, seed, found: Ok((exact, verdict)) });
     }
 
-    draw(toy, &cells, &reference, folder)?;
-    folder.write("samples.toml", SETTINGS.as_bytes())?;
-    folder.write("samples.csv", particles_csv(toy, &cells).bytes())?;
-    folder.write("samples-seeds.csv", seeds_csv(&cells).bytes())?;
+    draw(toy, &cells, &reference, study)?;
+    study.write("samples.toml", SETTINGS.as_bytes())?;
+    study.write("samples.csv", particles_csv(toy, &cells).bytes())?;
+    study.write("samples-seeds.csv", seeds_csv(&cells).bytes())?;
     let tallies = tally::tallies(&cells, plan.found);
     let (methods, variants) = tallies.split_at(toy.methods.method.len());
     let markdown = page::samples(toy, &seeds, plan.found, reference.len(), methods, variants);
     Ok(Section { markdown, terminal: format!("{}\n\n", tally::terminal(&tallies)) })
 }
 
-fn run(toy: &Toy, judge: &Judge<'_>, row: &Row, seed: u64) -> Result<(Matrix<f64>, Verdict)> {
+fn run(toy: &Toy, judge: &Judge<'_>, row: &Row, seed: u64) -> Result<(Vec<f64>, Verdict)> {
     let config = Config::resolve(toy.settings(row, seed))?;
     let model = steinflow_models::build::<f64>(config.spec())?;
     let theta = config.sampler(&*model)?.run()?.theta();
     let verdict = judge.of(theta.as_ref())?;
-    Ok((theta, verdict))
+    Ok((theta.into_vec(), verdict))
 }
 
 /// The methods' particles of the first seed over the target.
-fn draw(
-    toy: &Toy,
-    cells: &[Cell<'_>],
-    reference: &Reference,
-    folder: &mut RunFolder,
-) -> Result<()> {
+fn draw(toy: &Toy, cells: &[Cell<'_>], reference: &Reference, study: &mut Study) -> Result<()> {
     let panels: Vec<Panel<'_>> = shown(toy, cells)
         .map(|cell| match &cell.found {
             Ok((theta, verdict)) => Panel {
@@ -128,7 +130,7 @@ fn draw(
         count = toy.methods.particles,
     );
     let figure = toy.backdrop.figure("Final particles", &caption, 4, &panels, &[]);
-    write_figure(folder, "samples", &figure.draw()?)
+    write_figure(study, "samples", &figure.draw()?)
 }
 
 /// The cells of the figure.

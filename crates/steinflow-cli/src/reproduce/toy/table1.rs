@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 use steinflow::Matrix;
-use steinflow_io::RunFolder;
 use steinflow_io::plot::{Key, Layer, Mark, Panel};
 
 use super::csv::{Csv, number};
 use super::flow::Flow;
 use super::{Section, Toy, parse, write_figure};
 use crate::error::Result;
+use crate::reproduce::study::Study;
 use steinflow_config::Settings;
 
 const SETTINGS: &str = include_str!("../../../../../experiments/toy/table1.toml");
@@ -44,7 +44,7 @@ struct Drawn {
     arrows: Option<(Matrix<f64>, Matrix<f64>)>,
 }
 
-pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
+pub fn make(toy: &Toy, study: &mut Study) -> Result<Section> {
     let plan: Plan = parse("table1.toml", SETTINGS)?;
     let mut flows = Vec::new();
     for panel in &plan.panel {
@@ -57,7 +57,7 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
         .zip(&flows)
         .map(|(panel, flow)| Drawn::new(panel, flow, plan.arrow_length))
         .collect();
-    draw(toy, &plan, &drawn, folder)?;
+    draw(toy, &plan, &drawn, study)?;
 
     let mut csv = Csv::new("method,particle,step,x,y,r_x,r_y");
     for (panel, flow) in plan.panel.iter().zip(&flows) {
@@ -73,8 +73,8 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
             }
         }
     }
-    folder.write("table1.toml", SETTINGS.as_bytes())?;
-    folder.write("table1.csv", csv.bytes())?;
+    study.write("table1.toml", SETTINGS.as_bytes())?;
+    study.write("table1.csv", csv.bytes())?;
     Ok(Section { markdown: text(toy, &plan, &flows), terminal: String::new() })
 }
 
@@ -108,7 +108,7 @@ impl Drawn {
     }
 }
 
-fn draw(toy: &Toy, plan: &Plan, drawn: &[Drawn], folder: &mut RunFolder) -> Result<()> {
+fn draw(toy: &Toy, plan: &Plan, drawn: &[Drawn], study: &mut Study) -> Result<()> {
     let panels: Vec<Panel<'_>> = plan
         .panel
         .iter()
@@ -137,7 +137,7 @@ fn draw(toy: &Toy, plan: &Plan, drawn: &[Drawn], folder: &mut RunFolder) -> Resu
     let title = "Dynamics with noise, and their deterministic twins";
     let caption = "without momentum above, with momentum below";
     let figure = toy.backdrop.figure(title, caption, 2, &panels, &legend);
-    write_figure(folder, "table1", &figure.draw()?)
+    write_figure(study, "table1", &figure.draw()?)
 }
 
 fn text(toy: &Toy, plan: &Plan, flows: &[Flow]) -> String {

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 use steinflow::Matrix;
-use steinflow_io::RunFolder;
 use steinflow_io::plot::{Key, Layer, Mark, Panel};
 
 use super::csv::{Csv, number};
@@ -12,6 +11,7 @@ use super::flow::Flow;
 use super::moves::Moves;
 use super::{Section, Toy, parse, write_figure};
 use crate::error::Result;
+use crate::reproduce::study::Study;
 
 const SETTINGS: &str = include_str!("../../../../../experiments/toy/traces.toml");
 
@@ -20,7 +20,7 @@ struct Plan {
     shown: usize,
 }
 
-pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
+pub fn make(toy: &Toy, study: &mut Study) -> Result<Section> {
     let plan: Plan = parse("traces.toml", SETTINGS)?;
     let mut flows = Vec::new();
     for row in &toy.methods.method {
@@ -38,7 +38,7 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
             }
         }
     }
-    draw(toy, &plan, &labels, &flows, folder)?;
+    draw(toy, &plan, &labels, &flows, study)?;
 
     let mut csv = Csv::new("method,share_that_left,changes_of_crescent,last_change,longest_step");
     let mut table = String::from(
@@ -59,9 +59,9 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
             moves.longest
         );
     }
-    folder.write("traces.toml", SETTINGS.as_bytes())?;
-    folder.write("traces.csv", paths.bytes())?;
-    folder.write("traces-moves.csv", csv.bytes())?;
+    study.write("traces.toml", SETTINGS.as_bytes())?;
+    study.write("traces.csv", paths.bytes())?;
+    study.write("traces-moves.csv", csv.bytes())?;
     let markdown = format!(
         "\n## Paths (the paper's figure of trajectories)\n\n\
          ![paths of {shown} particles of every method](traces.png)\n\n\
@@ -80,13 +80,7 @@ pub fn make(toy: &Toy, folder: &mut RunFolder) -> Result<Section> {
     Ok(Section { markdown, terminal: String::new() })
 }
 
-fn draw(
-    toy: &Toy,
-    plan: &Plan,
-    labels: &[&str],
-    flows: &[Flow],
-    folder: &mut RunFolder,
-) -> Result<()> {
+fn draw(toy: &Toy, plan: &Plan, labels: &[&str], flows: &[Flow], study: &mut Study) -> Result<()> {
     let paths: Vec<Vec<Matrix<f64>>> = flows
         .iter()
         .map(|flow| chosen(flow, plan.shown).map(|i| flow.path(i, 0, flow.steps())).collect())
@@ -120,7 +114,7 @@ fn draw(
         Key { mark: Mark::Dot, color: 1, name: "end" },
     ];
     let figure = toy.backdrop.figure("Paths from start to end", &caption, 4, &panels, &legend);
-    write_figure(folder, "traces", &figure.draw()?)
+    write_figure(study, "traces", &figure.draw()?)
 }
 
 /// Numbers of the particles shown.
