@@ -5,6 +5,7 @@ import time
 
 import jax
 import jax.numpy as jnp
+import network
 import numpy as np
 
 RNG = np.random.default_rng(0)
@@ -54,6 +55,27 @@ def step_with_sample(x, rows, outcomes, first, second):
     return x + 1e-4 * velocity(x, logistic_score(x, rows, outcomes), h)
 
 
+def time_network(particles: int, features: int, steps: int) -> None:
+    """Steps of SGHMC-Stein with splitting on minibatches, compiled into a loop: `network.py` has them."""
+    rows = RNG.normal(size=(500, features)).astype(np.float32)
+    dim = network.UNITS * (features + 2) + 3
+    state = 0.1 * RNG.normal(size=(particles, 2 * dim)).astype(np.float32)
+    inputs = {"rows": rows, "targets": np.sin(rows[:, :1]), "state": state}
+    for precision, name in [("highest", "f32"), ("default", "tf32")]:
+        with jax.default_matmul_precision(precision):
+            found = network.contenders(inputs, {"batch": 100, "friction": 1.0, "step": 1e-4})
+            (scan,) = found.values()
+            scan.warm_up(steps)
+            times = []
+            for _ in range(8):
+                begun = time.perf_counter()
+                scan.repeat(steps)
+                times.append((time.perf_counter() - begun) / steps)
+        line = {"work": "network, step with splitting and its medians", "particles": particles}
+        line |= {"inputs": features, "dim": dim, "precision": name}
+        print(json.dumps(line | {"jax_ms": 1e3 * float(np.median(times[1:]))}), flush=True)
+
+
 def normal(*shape):
     return jnp.asarray(RNG.normal(size=shape).astype(np.float32))
 
@@ -75,6 +97,8 @@ def main() -> None:
             report(title, 10_000, 54, name, jax.jit(step_with_median), x, rows, outcomes)
             title += " of a sample"
             report(title, 10_000, 54, name, jax.jit(step_with_sample), x, rows, outcomes, *pairs)
+    for particles, features, steps in [(20, 13, 500), (20, 90, 500), (1000, 90, 20)]:
+        time_network(particles, features, steps)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! All that needs a GPU: the tests of the engine, and its times with JAX beside them.
+//! All that needs a GPU: the tests of the engine, runs of the command, and times with JAX beside them.
 
 use std::process::Command;
 
@@ -11,11 +11,13 @@ pub fn stages() -> Vec<Stage> {
         return vec![Stage::skipped("gpu", "`nvidia-smi` finds no GPU here")];
     };
     let folder = format!("benches/runs/{}-{name}", date());
-    let build = ["build", "--release", "--package", "steinflow-bench", "--bin", "gpu"];
+    let packages = ["--package", "steinflow-bench", "--package", "steinflow-cli"];
+    let build = [&["build", "--release", "--bin", "gpu", "--bin", "steinflow"][..], &packages];
+    let data = std::env::var("STEINFLOW_DATA").unwrap_or_default();
     vec![
         Stage::cargo("tests", &["test", "--package", "steinflow-cuda", "--", "--nocapture"]),
-        Stage::cargo("build", &build),
-        Stage::new("times", "benches/gpu.sh".into(), &["target/release/gpu", &folder]),
+        Stage::cargo("build", &build.concat()),
+        Stage::new("runs", "benches/gpu.sh".into(), &["target/release", &folder, &data]),
     ]
 }
 

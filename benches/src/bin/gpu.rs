@@ -8,13 +8,16 @@ use std::time::Instant;
 
 use serde_json::json;
 use steinflow::flow::{Engine, Flow, Host, Parts, Request};
+use steinflow::integrator::{Integrator as _, SymmetricSplitting};
 use steinflow::kernel::{Bandwidth, Kernel};
 use steinflow::method::{Method, Parameters};
 use steinflow::run::NonFinitePolicy;
 use steinflow::testing::random_states;
 use steinflow::{LogDensity, Real, Result};
 use steinflow_cuda::{Cuda, devices};
+use steinflow_models::Describe as _;
 use steinflow_models::data::{Choices, read_table};
+use steinflow_models::network::{Architecture, Bnn, Precisions};
 use steinflow_models::regression::LogisticRegression;
 use steinflow_models::toy::Isotropic;
 
@@ -78,6 +81,15 @@ fn main() -> Result<()> {
         ..Work::svgd("logistic regression, step with its median", 10_000, 54, 50)
     };
     time::<f32>(&work, &logistic)?;
+    for (particles, inputs, steps, on_host) in
+        [(20, 13, 500, true), (20, 90, 500, true), (100, 13, 200, true), (1000, 90, 20, true)]
+    {
+        for is_fast in [false, true] {
+            if !is_fast || particles == 1000 {
+                time_network(particles, inputs, steps, is_fast, on_host && !is_fast)?;
+            }
+        }
+    }
     let work = Work { bandwidth: None, ..Work::svgd("double precision", 16_384, 2, 50) };
     time::<f64>(&work, &Isotropic::new(2).expect("two dimensions"))
 }
@@ -152,14 +164,92 @@ fn time<T: Real>(work: &Work, target: &dyn LogDensity<T>) -> Result<()> {
     Ok(())
 }
 
+/// A step of SGHMC-Stein by splitting on a network of 50 units, with batches of 100 rows: whole steps, as a run takes
+/// them.
+fn time_network(
+    particles: usize,
+    inputs: usize,
+    steps: u32,
+    is_fast: bool,
+    on_host: bool,
+) -> Result<()> {
+    const ROWS: usize = 500;
+    let rows = random_states(ROWS, inputs, 3);
+    let targets: Vec<f64> = (0..ROWS).map(|i| rows.row(i)[0].sin()).collect();
+    let precisions = Precisions::default();
+    let model = Bnn::<f32>::new(&Architecture::default(), &rows, &targets, precisions)
+        .expect("the data are finite");
+    let (method, parameters) = (Method::named("sghmc-stein")?, Parameters::default());
+    let kernel = Kernel::default();
+    let request = Request {
+        structure: method.build_dynamics::<f32>(&parameters).structure(model.dim()),
+        particles,
+        batch_size: Some(100),
+        preconditioner: None,
+        policy: NonFinitePolicy::Stop,
+        joint_accept: false,
+    };
+    let parts = || {
+        let theta = model.start_sample(particles, 1).expect("networks draw their start");
+        Ok::<_, steinflow::Error>(Parts {
+            target: Box::new(&model),
+            dynamics: method.build_dynamics::<f32>(&parameters),
+            field: method.build_field(kernel.clone(), &parameters, None)?,
+            theta: theta.cast(),
+            seed: 1,
+        })
+    };
+    let splits = |flow: &mut dyn Flow<f32>| {
+        SymmetricSplitting.step(flow, 1e-4)?;
+        flow.evaluate_target()
+    };
+    let cuda = Cuda::new(0, &method, &parameters, kernel.clone())?;
+    let cuda = if is_fast { cuda.fast() } else { cuda };
+    Engine::<f32>::check(&cuda, &request)?;
+    let on_gpu = rounds_of(&mut *cuda.start(parts()?, &request)?, steps, splits)?;
+    let on_host = if on_host {
+        let steps = if particles > 500 { 2 } else { steps.min(50) };
+        Some(rounds_of(&mut *Host.start(parts()?, &request)?, steps, splits)?)
+    } else {
+        None
+    };
+    println!(
+        "{}",
+        json!({
+            "work": "network, step with splitting and its medians",
+            "method": "sghmc-stein",
+            "particles": particles,
+            "inputs": inputs,
+            "dim": model.dim(),
+            "precision": if is_fast { "tf32" } else { "f32" },
+            "gpu_ms": on_gpu,
+            "cpu_ms": on_host,
+            "threads": rayon::current_num_threads(),
+        })
+    );
+    Ok(())
+}
+
 /// Milliseconds of a move: of every round, sorted.
 fn rounds<T: Real>(flow: &mut dyn Flow<T>, moves: u32) -> Result<Vec<f64>> {
+    rounds_of(flow, moves, |flow| {
+        flow.advance(&[0], 1e-4)?;
+        flow.evaluate_target()
+    })
+}
+
+/// The same of any step.
+fn rounds_of<T: Real>(
+    flow: &mut dyn Flow<T>,
+    moves: u32,
+    take: impl Fn(&mut dyn Flow<T>) -> Result<()>,
+) -> Result<Vec<f64>> {
     let mut times = Vec::new();
     for round in 0..=ROUNDS {
         let begun = Instant::now();
         for step in 0..moves {
             flow.begin_step(u64::from(step), 1e-4);
-            flow.advance(&[0], 1e-4)?;
+            take(flow)?;
         }
         // Waits for the device.
         flow.vitals()?;

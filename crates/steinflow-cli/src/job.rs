@@ -26,7 +26,7 @@ use crate::ranks;
 use crate::report;
 use crate::signals::Interrupt;
 use crate::summary;
-use steinflow_config::Config;
+use steinflow_config::{Config, Way};
 
 /// Where a run starts.
 pub enum Start {
@@ -103,7 +103,9 @@ impl Job<'_> {
                 tell!("{note}");
             }
             announce_solve(config);
-            if config.device.is_some() && model.device_source().is_none() {
+            // In learnt coordinates, too, it is the processor that knows the target.
+            let is_moved = matches!(config.way, Way::Flow { warm_up: true, .. });
+            if config.device.is_some() && (is_moved || model.device_source().is_none()) {
                 tell!(
                     "this target is evaluated by the processor: particles travel at every gradient"
                 );

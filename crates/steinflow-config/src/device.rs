@@ -3,17 +3,41 @@
 //! The processor is what is meant where nothing is written, so that configs of earlier runs still say the same.
 
 use steinflow::Error as LibraryError;
+use steinflow::method::FieldKind;
 use steinflow_cuda::{Cuda, devices};
 
 use crate::{Result, Settings, Way};
 
-/// Steps × pairs of particles × (coordinates + 45) from which on `auto` takes a GPU. A processor needs some 2.5 ps for
-/// one (16 threads, `benches/README.md`), so that this is 2.5 s: what opening a GPU and compiling for it take.
-const WORTH_IT: f64 = 1e12;
+/// How much there is to do in a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub steps: u64,
+    pub particles: usize,
+    pub dim: usize,
+    /// Rows of data that a gradient reads.
+    pub rows: usize,
+}
 
-/// How much there is to do in a run, in those units.
-pub(crate) fn work(steps: u64, particles: usize, dim: usize) -> f64 {
-    steps as f64 * (particles as f64).powi(2) * (dim as f64 + 45.0)
+impl Work {
+    /// Seconds on this machine's processor, by what 16 threads took (`benches/README.md`): 2.5 ps for every pair and
+    /// coordinate of interacting particles, of which 45 more stand for the kernel itself; and 45 Gflop/s a thread for
+    /// the gradients of a likelihood.
+    fn on_processor(self, interacts: bool) -> f64 {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as f64;
+        let likelihood = self.particles as f64 * self.rows as f64 * self.dim as f64 * 6.0;
+        let gradients = likelihood / 45e9;
+        self.steps as f64 * (self.pairs(interacts) * 40e-12 + gradients) / threads
+    }
+
+    /// Seconds on a GPU: what opening it and compiling for it take, 40 µs a step, and 0.04 ps.
+    fn on_gpu(self, interacts: bool) -> f64 {
+        let likelihood = self.particles as f64 * self.rows as f64 * self.dim as f64 * 6.0;
+        1.5 + self.steps as f64 * (40e-6 + self.pairs(interacts) * 0.04e-12 + likelihood / 15e12)
+    }
+
+    fn pairs(self, interacts: bool) -> f64 {
+        if interacts { (self.particles as f64).powi(2) * (self.dim as f64 + 45.0) } else { 0.0 }
+    }
 }
 
 /// What somebody has asked for.
@@ -41,7 +65,7 @@ pub(crate) fn resolve(
     settings: &mut Settings,
     way: &Way,
     has_own_dynamics: bool,
-    work: f64,
+    work: Work,
 ) -> Result<Option<usize>> {
     let chosen = match parse(asked.unwrap_or("cpu"))? {
         Asked::Cpu => None,
@@ -56,7 +80,14 @@ pub(crate) fn resolve(
         Asked::Auto => {
             let runs = !has_own_dynamics && engine(0, way).is_ok();
             let is_there = || devices().is_ok_and(|found| !found.is_empty());
-            (runs && work >= WORTH_IT && is_there()).then_some(0)
+            let interacts = match way {
+                Way::Flow { method, .. } => {
+                    !matches!(method.field, FieldKind::Diffusion | FieldKind::Drift)
+                }
+                Way::Auto { .. } => false,
+            };
+            let is_faster = work.on_gpu(interacts) < work.on_processor(interacts);
+            (runs && is_faster && is_there()).then_some(0)
         }
     };
     settings.device = chosen.map(|ordinal| format!("cuda:{ordinal}"));
@@ -102,6 +133,20 @@ mod tests {
         // Too little work for it, whether there is one or not.
         let config = resolve("method = 'svgd'\nparticles = 50\ndevice = 'auto'").unwrap();
         assert_eq!(config.device, None);
+    }
+
+    #[test]
+    fn little_work_stays_and_much_goes() {
+        let work = |steps, particles, dim, rows| super::Work { steps, particles, dim, rows };
+        let goes = |work: super::Work, interacts: bool| {
+            work.on_gpu(interacts) < work.on_processor(interacts)
+        };
+        assert!(!goes(work(1000, 100, 2, 0), true));
+        assert!(goes(work(1000, 100_000, 2, 0), true));
+        assert!(!goes(work(1000, 100_000, 2, 0), false));
+        // The paper's network, and one of a thousand particles.
+        assert!(!goes(work(5000, 20, 753, 100), true));
+        assert!(goes(work(5000, 1000, 4653, 100), true));
     }
 
     #[test]

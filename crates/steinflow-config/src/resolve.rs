@@ -153,7 +153,12 @@ impl Config {
                 );
             }
         };
-        let work = device::work(total, moving.particles, facts.target.dim());
+        let work = device::Work {
+            steps: total,
+            particles: moving.particles,
+            dim: facts.target.dim(),
+            rows: settings.batch_size.unwrap_or(rows),
+        };
         let has_own_dynamics = facts.own_dynamics.is_some();
         let asked = asked_device.as_deref();
         let device = device::resolve(asked, &mut settings, &moving.way, has_own_dynamics, work)?;

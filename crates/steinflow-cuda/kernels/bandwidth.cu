@@ -9,13 +9,9 @@ __device__ __forceinline__ int nth_shift(u64 number, u64 n) {
     return 1 + (int)(x % (n - 1));
 }
 
-// Squared distances of `pairs` pairs, over columns first … first + columns. `lanes` threads a pair.
-extern "C" __global__ void pair_squares(const real *__restrict__ state, int count, int size, int first, int columns,
-                                        int pairs, int is_exact, int firsts, int stride, int shifts, int lanes,
-                                        real *__restrict__ squares) {
-    const int pair = (blockIdx.x * blockDim.x + threadIdx.x) / lanes, lane = threadIdx.x % lanes;
-    if (pair >= pairs) return;
-    int i, j;
+// The particles of a pair, as the library numbers them.
+__device__ __forceinline__ void find_pair(int pair, int count, int is_exact, int firsts, int stride, int shifts, int &i,
+                                          int &j) {
     if (is_exact) {
         // Pair number i(i − 1)/2 + j, with j < i.
         i = (int)((1.0f + sqrtf(1.0f + 8.0f * pair)) / 2.0f);
@@ -26,10 +22,39 @@ extern "C" __global__ void pair_squares(const real *__restrict__ state, int coun
         i = pair % firsts * stride;
         j = (i + nth_shift(shifts == 1 ? pair : pair / firsts, count)) % count;
     }
+}
+
+// The same where the squared distances of up to three blocks are known, for all particles.
+extern "C" __global__ void gather_squares(const real *__restrict__ a, const real *__restrict__ b,
+                                          const real *__restrict__ c, int count, int pairs, int is_exact, int firsts,
+                                          int stride, int shifts, real *__restrict__ squares) {
+    const int pair = blockIdx.x * blockDim.x + threadIdx.x;
+    if (pair >= pairs) return;
+    int i, j;
+    find_pair(pair, count, is_exact, firsts, stride, shifts, i, j);
+    const size_t at = (size_t)i * count + j;
+    real q = 0;
+    if (a) q += a[at];
+    if (b) q += b[at];
+    if (c) q += c[at];
+    squares[pair] = q;
+}
+
+// Squared distances of `pairs` pairs, over columns first … first + columns. `lanes` threads a pair. The first `scaled`
+// columns are divided by `scale`.
+extern "C" __global__ void pair_squares(const real *__restrict__ state, const real *__restrict__ scale, int scaled,
+                                        int count, int size, int first, int columns,
+                                        int pairs, int is_exact, int firsts, int stride, int shifts, int lanes,
+                                        real *__restrict__ squares) {
+    const int pair = (blockIdx.x * blockDim.x + threadIdx.x) / lanes, lane = threadIdx.x % lanes;
+    if (pair >= pairs) return;
+    int i, j;
+    find_pair(pair, count, is_exact, firsts, stride, shifts, i, j);
     const real *x = state + (size_t)i * size + first, *y = state + (size_t)j * size + first;
     real q = 0;
     for (int c = lane; c < columns; c += lanes) {
-        const real d = x[c] - y[c];
+        real d = x[c] - y[c];
+        if (first + c < scaled) d /= scale[first + c];
         q = fma(d, d, q);
     }
     for (int step = lanes / 2; step; step /= 2) q += __shfl_xor_sync(~0u, q, step);

@@ -10,10 +10,6 @@
 __device__ constexpr int MOVING[] = {MOVING_LIST};
 constexpr int MOVED = sizeof(MOVING) / sizeof(int);
 
-extern "C" __global__ void set_move(Move *move, double dt, u64 step, int draw) {
-    *move = {(real)dt, (u32)step, (u32)(step >> 32), (u32)draw};
-}
-
 // The mean of up to 256 particles, near which all are: sums of differences lose less there. Blocks of 32 × 32.
 extern "C" __global__ void centre(const real *__restrict__ state, int count, int size, real *__restrict__ mean) {
     __shared__ real sums[32][33];
@@ -29,26 +25,61 @@ extern "C" __global__ void centre(const real *__restrict__ state, int count, int
     mean[column] = total / ((count + stride - 1) / stride);
 }
 
-__device__ __forceinline__ void load(const real *state, int i, int c, real *z) {
+// s of the preconditioner's θ = s ⊙ u; 1 where there is none.
+__device__ __forceinline__ real unit_of(const real *scale, int c) { return PRECONDITIONED ? scale[c] : real(1); }
+
+// A coordinate of a particle, as it stands and as dynamics and kernel see it.
+__device__ __forceinline__ void load(const real *state, real unit, int i, int c, real *raw, real *z) {
 #pragma unroll
-    for (int b = 0; b < BLOCKS; b++) z[b] = state[(size_t)i * (BLOCKS * DIMENSION) + b * DIMENSION + c];
+    for (int b = 0; b < BLOCKS; b++) {
+        z[b] = raw[b] = state[(size_t)i * (BLOCKS * DIMENSION) + b * DIMENSION + c];
+        if (PRECONDITIONED && b == 0) z[b] = raw[b] / unit;
+    }
+}
+
+__device__ __forceinline__ real centre_of(const real *mean, real unit, int b, int c) {
+    const real own = mean[b * DIMENSION + c];
+    return PRECONDITIONED && b == 0 ? own / unit : own;
+}
+
+// The displacement that a velocity makes: for a time, or by a rule with averages of velocities and of their squares,
+// `all` numbers each. Such a rule is for one block.
+__device__ __forceinline__ real displacement(real v, const Move *move, real *averages, double keep_mean,
+                                             double keep_square, double add_square, size_t place, size_t all) {
+    if (!averages) return (real)move->amount * v;
+    const real mean = (real)keep_mean * averages[place] + (1 - (real)keep_mean) * v;
+    const real square = (real)keep_square * averages[all + place] + (real)add_square * (v * v);
+    averages[place] = mean;
+    averages[all + place] = square;
+    return (real)move->amount * mean / (sqrt((real)move->second * square) + real(1e-8));
+}
+#define RESCALING real *averages, double keep_mean, double keep_square, double add_square
+#define RESCALED averages, keep_mean, keep_square, add_square
+
+// Moves one block of it.
+__device__ __forceinline__ void put(real *state, real unit, int i, int c, int b, real raw, real by, const Move *move,
+                                    u64 *fault) {
+    const real moved = raw + (PRECONDITIONED && b == 0 ? unit * by : by);
+    state[(size_t)i * (BLOCKS * DIMENSION) + b * DIMENSION + c] = moved;
+    if (!isfinite(moved)) report(fault, move, i, 2);
 }
 
 // Scaled points, SEEN_BLOCKS blocks of a row, and the right-hand side of a part: M ∇log π + ∇·M where it drifts, less
 // M applied to rate · (z − mean); then c where it varies. `rates`: per block, of the part's slope.
 extern "C" __global__ void prepare(const real *__restrict__ state, const real *__restrict__ score,
-                                   const real *__restrict__ mean, const double *__restrict__ h, int count,
+                                   const real *__restrict__ scale, const real *__restrict__ mean, const double *__restrict__ h, int count,
                                    int drifts, int slope_group, real *__restrict__ points, int point_stride,
                                    real *__restrict__ rhs, int rhs_stride) {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= (size_t)count * DIMENSION) return;
     const int i = (int)(at / DIMENSION), c = (int)(at % DIMENSION);
-    real z[BLOCKS], x[BLOCKS], force[BLOCKS];
-    load(state, i, c, z);
+    real raw[BLOCKS], z[BLOCKS], x[BLOCKS], force[BLOCKS];
+    const real unit = unit_of(scale, c);
+    load(state, unit, i, c, raw, z);
 #pragma unroll
     for (int b = 0; b < BLOCKS; b++) {
         const int group = GROUP_OF(b);
-        const real centred = z[b] - mean[b * DIMENSION + c];
+        const real centred = z[b] - centre_of(mean, unit, b, c);
         x[b] = 0;
         if (group >= 0) {
             if (points) points[(size_t)i * point_stride + b * DIMENSION + c] = centred * (real)sqrt(UNIT / h[group]);
@@ -59,7 +90,7 @@ extern "C" __global__ void prepare(const real *__restrict__ state, const real *_
     repel(real(1), k, x, force);
     if (drifts) {
         real g[BLOCKS], f[BLOCKS], d[BLOCKS];
-        gradient(z, score[(size_t)i * DIMENSION + c], g);
+        gradient(z, unit * score[(size_t)i * DIMENSION + c], g);
         apply(real(1), k, g, f);
         divergence(d);
 #pragma unroll
@@ -71,25 +102,12 @@ extern "C" __global__ void prepare(const real *__restrict__ state, const real *_
     if (VARIES) out[MOVED * DIMENSION + c] = k;
 }
 
-// Adds one number a thread over a block, in fixed order; the first thread has the sum.
-__device__ __forceinline__ double block_sum(double x) {
-    __shared__ double sums[32];
-    for (int step = 16; step; step /= 2) x += __shfl_xor_sync(~0u, x, step);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = x;
-    __syncthreads();
-    double total = 0;
-    if (threadIdx.x == 0)
-        for (u32 k = 0; k < blockDim.x / 32; k++) total += sums[k];
-    return total;
-}
-
-// v = (sums + M(Σ k c) rate (z − mean))/N of a part, from `splits` partial sums; the last part moves.
-extern "C" __global__ void combine(real *__restrict__ state, const real *__restrict__ mean,
+// v = (sums + M(Σ k c) rate (z − mean)) · share of a part, from `splits` partial sums; the last part moves.
+extern "C" __global__ void combine(real *__restrict__ state, const real *__restrict__ scale, const real *__restrict__ mean,
                                    const double *__restrict__ h, int count, int slope_group,
                                    const real *__restrict__ partial, int splits, real *__restrict__ velocity,
-                                   int is_first, int is_last, const Move *__restrict__ move,
-                                   double *__restrict__ speeds, u64 *__restrict__ fault) {
+                                   int is_first, int is_last, double share, double affine, RESCALING,
+                                   const Move *__restrict__ move, double *__restrict__ speeds, u64 *__restrict__ fault) {
     constexpr int WIDE = (MOVED + VARIES) * DIMENSION + 1;
     double squares[MOVED] = {};
     const size_t all = (size_t)count * DIMENSION;
@@ -103,13 +121,16 @@ extern "C" __global__ void combine(real *__restrict__ state, const real *__restr
             if (VARIES) varying += own[MOVED * DIMENSION + c];
             mass += own[WIDE - 1];
         }
-        real z[BLOCKS], x[BLOCKS], pushed[BLOCKS];
-        load(state, i, c, z);
+        real raw[BLOCKS], z[BLOCKS], x[BLOCKS], pushed[BLOCKS];
+        const real unit = unit_of(scale, c);
+        load(state, unit, i, c, raw, z);
 #pragma unroll
         for (int b = 0; b < BLOCKS; b++) {
             const int group = GROUP_OF(b);
             const bool slopes = group >= 0 && (slope_group == group || slope_group == ALL_GROUPS);
-            x[b] = slopes ? (z[b] - mean[b * DIMENSION + c]) * (real)(SLOPE / h[group]) : real(0);
+            // The affine part repels from 0: its slope is x.
+            if (slope_group == AFFINE) x[b] = group >= 0 ? (real)affine * z[b] : real(0);
+            else x[b] = slopes ? (z[b] - centre_of(mean, unit, b, c)) * (real)(SLOPE / h[group]) : real(0);
         }
         repel(mass, varying, x, pushed);
 #pragma unroll
@@ -117,17 +138,17 @@ extern "C" __global__ void combine(real *__restrict__ state, const real *__restr
             const size_t place = ((size_t)i * MOVED + m) * DIMENSION + c;
             real v = sum[m] + pushed[MOVING[m]];
             if (!is_first) v += velocity[place];
-            if (is_last) v /= count;
-            if (!is_last || !move) velocity[place] = v;
-            if (is_last && move) {
+            if (is_last) {
+                v *= (real)share;
                 squares[m] += (double)v * v;
-                const real moved = z[MOVING[m]] + move->dt * v;
-                state[(size_t)i * (BLOCKS * DIMENSION) + MOVING[m] * DIMENSION + c] = moved;
-                if (!isfinite(moved)) report(fault, move, i, 2);
+                const real by = displacement(v, move, RESCALED, at, all);
+                put(state, unit, i, c, MOVING[m], raw[MOVING[m]], by, move, fault);
+            } else {
+                velocity[place] = v;
             }
         }
     }
-    if (!is_last || !move) return;
+    if (!is_last) return;
     for (int m = 0; m < MOVED; m++) {
         const double total = block_sum(squares[m]);
         if (threadIdx.x == 0) speeds[m * gridDim.x + blockIdx.x] = total;
@@ -163,16 +184,18 @@ __device__ __forceinline__ real normal(u64 seed, const Move *move, u64 place, u3
 }
 
 // z += dt f + √(2 A dt) noise; without noise where `is_random` is 0.
-extern "C" __global__ void diffuse(real *__restrict__ state, const real *__restrict__ score, int count, u64 seed,
-                                   int is_random, const Move *__restrict__ move, double *__restrict__ speeds,
+extern "C" __global__ void diffuse(real *__restrict__ state, const real *__restrict__ score,
+                                   const real *__restrict__ scale, int count, u64 seed, int is_random, RESCALING,
+                                   const Move *__restrict__ move, double *__restrict__ speeds,
                                    u64 *__restrict__ fault) {
     double squares[MOVED] = {};
     const size_t all = (size_t)count * DIMENSION;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < all; at += (size_t)gridDim.x * blockDim.x) {
         const int i = (int)(at / DIMENSION), c = (int)(at % DIMENSION);
-        real z[BLOCKS], g[BLOCKS], f[BLOCKS], d[BLOCKS], a[BLOCKS];
-        load(state, i, c, z);
-        gradient(z, score[(size_t)i * DIMENSION + c], g);
+        real raw[BLOCKS], z[BLOCKS], g[BLOCKS], f[BLOCKS], d[BLOCKS], a[BLOCKS];
+        const real unit = unit_of(scale, c), dt = (real)move->amount;
+        load(state, unit, i, c, raw, z);
+        gradient(z, unit * score[(size_t)i * DIMENSION + c], g);
         apply(real(1), coefficient(z), g, f);
         divergence(d);
         root(a);
@@ -181,10 +204,9 @@ extern "C" __global__ void diffuse(real *__restrict__ state, const real *__restr
             const int b = MOVING[m];
             const real v = f[b] + d[b];
             squares[m] += (double)v * v;
-            real moved = z[b] + move->dt * v;
-            if (is_random && a[b] > 0) moved += sqrt(move->dt) * a[b] * normal(seed, move, at, b);
-            state[(size_t)i * (BLOCKS * DIMENSION) + b * DIMENSION + c] = moved;
-            if (!isfinite(moved)) report(fault, move, i, 2);
+            real by = displacement(v, move, RESCALED, at, all);
+            if (is_random && a[b] > 0) by += sqrt(dt) * a[b] * normal(seed, move, at, b);
+            put(state, unit, i, c, b, raw[b], by, move, fault);
         }
     }
     for (int m = 0; m < MOVED; m++) {

@@ -8,7 +8,7 @@
 
 extern "C" __global__ void __launch_bounds__(256)
 evaluate(const real *__restrict__ state, int count, int size, const real *__restrict__ rows,
-         const real *__restrict__ outcomes, int row_count, const int *__restrict__ batch, double scale,
+         const real *__restrict__ outcomes, int row_count, const int *__restrict__ batches, double scale,
          double precision, real *__restrict__ score, real *__restrict__ log_densities, const Move *__restrict__ move,
          u64 *__restrict__ fault) {
     extern __shared__ __align__(16) unsigned char memory[];
@@ -18,6 +18,7 @@ evaluate(const real *__restrict__ state, int count, int size, const real *__rest
         const int p = at / DIMENSION, c = at % DIMENSION;
         theta[p * STRIDE + c] = state[(size_t)min(first + p, count - 1) * size + c];
     }
+    const int *batch = batches ? batches + (size_t)move->batch * row_count : nullptr;
     real sum[2][COLUMNS] = {};
     double value[2] = {};
     for (int row = 0; row < row_count; row += 32) {

@@ -21,14 +21,29 @@ template <int KIND, typename T> __device__ __forceinline__ T profile(T q) {
     return KIND == INVERSE_MULTIQUADRIC ? k : k * k * k;
 }
 
-// The move under way.
+// What one piece of work of a step is told: how long it moves, which step and draw it is, and where in the ring its
+// minibatch is. Of a preconditioner, `amount` is the weight of what it has learnt; of a rule with averages, `second`
+// is what the squares are multiplied by.
 struct Move {
-    real dt;
-    u32 step_low, step_high, draw;
+    double amount, second;
+    u32 step_low, step_high, draw, batch;
 };
 
 // A fault is a step, a particle and what is not finite; the first of the run is kept.
 __device__ __forceinline__ void report(u64 *fault, const Move *move, int particle, int what) {
     const u64 step = ((u64)move->step_high << 32) | move->step_low;
     atomicMin(fault, (step << 32) | ((u64)particle << 2) | what);
+}
+
+// Adds one number a thread over a block, in fixed order; the first thread has the sum.
+__device__ __forceinline__ double block_sum(double x) {
+    __shared__ double sums[32];
+    for (int step = 16; step; step /= 2) x += __shfl_xor_sync(~0u, x, step);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = x;
+    __syncthreads();
+    if (threadIdx.x >= 32) return 0;
+    double total = threadIdx.x < blockDim.x / 32 ? sums[threadIdx.x] : 0.0;
+    for (int step = 16; step; step /= 2) total += __shfl_xor_sync(~0u, total, step);
+    return total;
 }

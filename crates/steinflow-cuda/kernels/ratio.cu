@@ -2,15 +2,17 @@
 
 // The right-hand side of a slope's sums: rate · x, and for Blob w and w · rate · x with w = 1/κⱼ. `kappa`: `splits`
 // partial sums, the second of two columns; null for the sums of κ itself, which need points alone.
-extern "C" __global__ void prepare_ratio(const real *__restrict__ state, const real *__restrict__ mean,
+extern "C" __global__ void prepare_ratio(const real *__restrict__ state, const real *__restrict__ scale,
+                                         const real *__restrict__ mean,
                                          const double *__restrict__ h, int count, int slope_group,
                                          const real *__restrict__ kappa, int splits, real *__restrict__ points,
                                          int point_stride, real *__restrict__ rhs, int rhs_stride) {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= (size_t)count * DIMENSION) return;
     const int i = (int)(at / DIMENSION), c = (int)(at % DIMENSION);
-    real z[BLOCKS], w = 0;
-    load(state, i, c, z);
+    real raw[BLOCKS], z[BLOCKS], w = 0;
+    const real unit = unit_of(scale, c);
+    load(state, unit, i, c, raw, z);
     if (kappa) {
         for (int s = 0; s < splits; s++) w += kappa[2 * ((size_t)s * count + i) + 1];
         w = 1 / w;
@@ -20,7 +22,7 @@ extern "C" __global__ void prepare_ratio(const real *__restrict__ state, const r
     for (int b = 0; b < BLOCKS; b++) {
         const int group = GROUP_OF(b);
         if (group < 0) continue;
-        const real centred = z[b] - mean[b * DIMENSION + c];
+        const real centred = z[b] - centre_of(mean, unit, b, c);
         points[(size_t)i * point_stride + b * DIMENSION + c] = centred * (real)sqrt(UNIT / h[group]);
         if (!kappa) continue;
         const bool slopes = slope_group == group || slope_group == ALL_GROUPS;
@@ -34,10 +36,10 @@ extern "C" __global__ void prepare_ratio(const real *__restrict__ state, const r
 // Adds a slope's part of u; after the last, moves along M(∇log π + u), or along M∇log π + ∇·C + A u where the part of
 // M that repels is A.
 extern "C" __global__ void combine_ratio(real *__restrict__ state, const real *__restrict__ score,
-                                         const real *__restrict__ mean, const double *__restrict__ h, int count,
+                                         const real *__restrict__ scale, const real *__restrict__ mean, const double *__restrict__ h, int count,
                                          int slope_group, const real *__restrict__ kappa, int kappa_splits,
                                          const real *__restrict__ partial, int splits, real *__restrict__ push,
-                                         int is_first, int is_last, const Move *__restrict__ move,
+                                         int is_first, int is_last, RESCALING, const Move *__restrict__ move,
                                          double *__restrict__ speeds, u64 *__restrict__ fault) {
     constexpr int WIDE = (1 + IS_BLOB) * SEEN_BLOCKS * DIMENSION + IS_BLOB + 1;
     double squares[MOVED] = {};
@@ -57,13 +59,14 @@ extern "C" __global__ void combine_ratio(real *__restrict__ state, const real *_
             if (IS_BLOB) others += row[WIDE - 2];
             mass += row[WIDE - 1];
         }
-        real z[BLOCKS], u[BLOCKS];
-        load(state, i, c, z);
+        real raw[BLOCKS], z[BLOCKS], u[BLOCKS];
+        const real unit = unit_of(scale, c);
+        load(state, unit, i, c, raw, z);
 #pragma unroll
         for (int b = 0; b < BLOCKS; b++) {
             const int group = GROUP_OF(b);
             const bool slopes = group >= 0 && (slope_group == group || slope_group == ALL_GROUPS);
-            const real x = slopes ? (z[b] - mean[b * DIMENSION + c]) * (real)(SLOPE / h[group]) : real(0);
+            const real x = slopes ? (z[b] - centre_of(mean, unit, b, c)) * (real)(SLOPE / h[group]) : real(0);
             u[b] = slopes ? (own * mass + others) * x - own * sum[b] - weighted[b] : real(0);
             const size_t place = ((size_t)i * BLOCKS + b) * DIMENSION + c;
             if (!is_first) u[b] += push[place];
@@ -72,7 +75,7 @@ extern "C" __global__ void combine_ratio(real *__restrict__ state, const real *_
         if (!is_last) continue;
         const real k = coefficient(z);
         real g[BLOCKS], f[BLOCKS], d[BLOCKS], pushed[BLOCKS];
-        gradient(z, score[(size_t)i * DIMENSION + c], g);
+        gradient(z, unit * score[(size_t)i * DIMENSION + c], g);
         apply(real(1), k, g, f);
         repel(real(1), k, u, pushed);
         // ∇·C; a constant A has no divergence.
@@ -82,9 +85,7 @@ extern "C" __global__ void combine_ratio(real *__restrict__ state, const real *_
             const int b = MOVING[m];
             const real v = f[b] + pushed[b] + (IS_STARRED ? d[b] : real(0));
             squares[m] += (double)v * v;
-            const real moved = z[b] + move->dt * v;
-            state[(size_t)i * (BLOCKS * DIMENSION) + b * DIMENSION + c] = moved;
-            if (!isfinite(moved)) report(fault, move, i, 2);
+            put(state, unit, i, c, b, raw[b], displacement(v, move, RESCALED, at, all), move, fault);
         }
     }
     if (!is_last) return;

@@ -17,7 +17,7 @@ extern "C" __global__ void column_largest(const float *rows, int count, int colu
     const int column = blockIdx.x * 32 + threadIdx.x;
     float most = 0;
     if (column < columns)
-        for (int i = blockIdx.y * 1024 + threadIdx.y; i < min(count, (int)(blockIdx.y + 1) * 1024); i += 8)
+        for (int i = blockIdx.y * 64 + threadIdx.y; i < min(count, (int)(blockIdx.y + 1) * 64); i += 8)
             most = fmaxf(most, fabsf(rows[(size_t)i * columns + column]));
     found[threadIdx.y][threadIdx.x] = most;
     __syncthreads();

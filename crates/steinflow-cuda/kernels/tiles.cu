@@ -16,47 +16,6 @@
 #define HALVES (PRODUCTS == 3 ? 2 : 1)
 #define STAGE (BN * (XS + RS) * HALVES)
 
-typedef unsigned short half;
-
-__device__ __forceinline__ u32 pack(float a, float b) {
-    u32 r;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
-    return r;
-}
-__device__ __forceinline__ float low(u32 x) {
-    float r;
-    asm("{.reg .f16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l;}" : "=f"(r) : "r"(x));
-    return r;
-}
-__device__ __forceinline__ float high(u32 x) {
-    float r;
-    asm("{.reg .f16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h;}" : "=f"(r) : "r"(x));
-    return r;
-}
-__device__ __forceinline__ void mma(float *c, const u32 *a, u32 b0, u32 b1) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-                 "{%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ __forceinline__ void load4(u32 *r, const half *at) {
-    u32 address = (u32)__cvta_generic_to_shared(at);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(address));
-}
-__device__ __forceinline__ void load4_transposed(u32 *r, const half *at) {
-    u32 address = (u32)__cvta_generic_to_shared(at);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(address));
-}
-__device__ __forceinline__ void copy16(half *to, const half *from, bool exists) {
-    u32 address = (u32)__cvta_generic_to_shared(to);
-    int bytes = exists ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes));
-}
-
 // Rows first … first + BN of X and R into shared memory; rows that are not there become zeros.
 __device__ __forceinline__ void fetch(half *stage, const half *const *x, const half *const *r, int first, int end) {
 #pragma unroll
@@ -152,17 +111,17 @@ tiles(const half *__restrict__ x_hi, const half *__restrict__ x_lo, const float 
                 u32 b[HALVES][4];
                 load4(b[0], at);
                 if (PRODUCTS == 3) load4(b[HALVES - 1], at + BN * XS);
+                // Three products one after the other, so that no sum waits for itself.
 #pragma unroll
-                for (int m = 0; m < MT; m++)
+                for (int product = PRODUCTS - 1; product >= 0; product--)
 #pragma unroll
-                    for (int half_n = 0; half_n < 2; half_n++) {
-                        float *c = dots[m][2 * n + half_n];
-                        if (PRODUCTS == 3) {
-                            mma(c, own[HALVES - 1][m][k], b[0][2 * half_n], b[0][2 * half_n + 1]);
-                            mma(c, own[0][m][k], b[HALVES - 1][2 * half_n], b[HALVES - 1][2 * half_n + 1]);
+                    for (int m = 0; m < MT; m++)
+#pragma unroll
+                        for (int half_n = 0; half_n < 2; half_n++) {
+                            const u32 *left = own[product == 2 ? HALVES - 1 : 0][m][k];
+                            const u32 *right = b[product == 1 ? HALVES - 1 : 0];
+                            mma(dots[m][2 * n + half_n], left, right[2 * half_n], right[2 * half_n + 1]);
                         }
-                        mma(c, own[0][m][k], b[0][2 * half_n], b[0][2 * half_n + 1]);
-                    }
             }
         }
         // K, as the left factor of K R.
@@ -211,16 +170,15 @@ tiles(const half *__restrict__ x_hi, const half *__restrict__ x_lo, const float 
                 load4_transposed(b[0], at);
                 if (PRODUCTS == 3) load4_transposed(b[HALVES - 1], at + BN * RS);
 #pragma unroll
-                for (int m = 0; m < MT; m++)
+                for (int product = PRODUCTS - 1; product >= 0; product--)
 #pragma unroll
-                    for (int half_n = 0; half_n < 2; half_n++) {
-                        float *c = sums[m][2 * n + half_n];
-                        if (PRODUCTS == 3) {
-                            mma(c, kernel[HALVES - 1][m][k], b[0][2 * half_n], b[0][2 * half_n + 1]);
-                            mma(c, kernel[0][m][k], b[HALVES - 1][2 * half_n], b[HALVES - 1][2 * half_n + 1]);
+                    for (int m = 0; m < MT; m++)
+#pragma unroll
+                        for (int half_n = 0; half_n < 2; half_n++) {
+                            const u32 *left = kernel[product == 2 ? HALVES - 1 : 0][m][k];
+                            const u32 *right = b[product == 1 ? HALVES - 1 : 0];
+                            mma(sums[m][2 * n + half_n], left, right[2 * half_n], right[2 * half_n + 1]);
                         }
-                        mma(c, kernel[0][m][k], b[0][2 * half_n], b[0][2 * half_n + 1]);
-                    }
             }
         }
         stretch += BN;

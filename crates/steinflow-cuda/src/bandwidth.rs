@@ -56,6 +56,23 @@ impl Middle {
         let at = |rank: usize| rank.checked_sub(zeros).map_or(-1, |rank| (rank / copies) as i32);
         Self { low: at((total - 1) / 2), high: at(total / 2), by_roots, divisor }
     }
+
+    /// As kernels take it.
+    fn arguments(&self) -> [Argument; 4] {
+        let Self { low, high, by_roots, divisor } = *self;
+        [Argument::Int(low), Argument::Int(high), by_roots.into(), Argument::Double(divisor)]
+    }
+}
+
+/// Particles as somebody who measures distances reads them.
+#[derive(Clone, Copy)]
+pub(crate) struct Cloud<'b> {
+    pub state: &'b Buffer,
+    /// What the first block is divided by, and how long that is.
+    pub scale: [Argument; 2],
+    pub count: usize,
+    /// Numbers from particle to particle.
+    pub row: usize,
 }
 
 /// Chooses the bandwidth of every factor of a kernel.
@@ -68,6 +85,7 @@ pub(crate) struct Bandwidths {
 
 struct Median {
     pair_squares: CudaFunction,
+    gather: CudaFunction,
     middle: CudaFunction,
     squares: Buffer,
     pairs: Pairs,
@@ -110,6 +128,7 @@ impl Bandwidths {
             let pairs = Pairs::of(particles);
             Some(Median {
                 pair_squares: device.kernel(&source, "pair_squares")?,
+                gather: device.kernel(&source, "gather_squares")?,
                 middle: device.kernel(&source, "middle")?,
                 squares: device.zeros(pairs.count * size)?,
                 ranks: Middle::of(rule, particles, pairs.count),
@@ -120,22 +139,28 @@ impl Bandwidths {
         Ok(Self { h, groups, median })
     }
 
-    /// Brings them up to date with the particles, `row` numbers each.
-    pub(crate) fn choose(
-        &self,
-        device: &Device,
-        state: &Buffer,
-        particles: usize,
-        row: usize,
-    ) -> Result<()> {
-        let Some(Median { pair_squares, middle, squares, pairs, ranks, columns }) = &self.median
-        else {
-            return Ok(());
-        };
+    /// For who chooses them on the way: whether that is by the middle of all pairs, and which that is.
+    pub(crate) fn rule(&self) -> [Argument; 5] {
+        match &self.median {
+            Some(median) => {
+                let [low, high, by_roots, divisor] = median.ranks.arguments();
+                [true.into(), low, high, by_roots, divisor]
+            }
+            None => [false.into(), 0.into(), 0.into(), 0.into(), Argument::Double(1.0)],
+        }
+    }
+
+    /// Brings them up to date with the particles.
+    pub(crate) fn choose(&self, device: &Device, cloud: Cloud<'_>) -> Result<()> {
+        let Cloud { state, scale: [scale, scaled], count: particles, row } = cloud;
+        let Some(own) = &self.median else { return Ok(()) };
+        let Median { pair_squares, squares, pairs, columns, .. } = own;
         for (group, columns) in columns.iter().enumerate() {
             let lanes = if columns.len() > 8 { 32 } else { 1 };
             let arguments = [
                 state.arg(),
+                scale,
+                scaled,
                 particles.into(),
                 row.into(),
                 columns.start.into(),
@@ -150,18 +175,43 @@ impl Bandwidths {
             ];
             let grid = ((pairs.count * lanes).div_ceil(256), 1);
             device.launch(pair_squares, grid, (256, 1), 0, &arguments)?;
-            let arguments = [
-                squares.arg(),
-                pairs.count.into(),
-                Argument::Int(ranks.low),
-                Argument::Int(ranks.high),
-                ranks.by_roots.into(),
-                Argument::Double(ranks.divisor),
-                group.into(),
-                self.h.arg(),
-            ];
-            device.launch(middle, (1, 1), (1024, 1), 0, &arguments)?;
+            own.find_middle(device, group, &self.h)?;
         }
         Ok(())
+    }
+
+    /// The same from squared distances of up to three blocks that every factor sees, all particles' with all.
+    pub(crate) fn choose_known(
+        &self,
+        device: &Device,
+        count: usize,
+        seen: &[[Argument; 3]],
+    ) -> Result<()> {
+        let Some(own) = &self.median else { return Ok(()) };
+        let Median { gather, squares, pairs, .. } = own;
+        for (group, blocks) in seen.iter().enumerate() {
+            let rest = [
+                count.into(),
+                pairs.count.into(),
+                pairs.is_exact.into(),
+                pairs.firsts.into(),
+                pairs.stride.into(),
+                pairs.shifts.into(),
+                squares.arg(),
+            ];
+            let arguments = [&blocks[..], &rest].concat();
+            device.launch(gather, (pairs.count.div_ceil(256), 1), (256, 1), 0, &arguments)?;
+            own.find_middle(device, group, &self.h)?;
+        }
+        Ok(())
+    }
+}
+
+impl Median {
+    fn find_middle(&self, device: &Device, group: usize, h: &Buffer) -> Result<()> {
+        let [low, high, by_roots, divisor] = self.ranks.arguments();
+        let (squares, all, group) = (self.squares.arg(), self.pairs.count.into(), group.into());
+        let arguments = [squares, all, low, high, by_roots, divisor, group, h.arg()];
+        device.launch(&self.middle, (1, 1), (1024, 1), 0, &arguments)
     }
 }

@@ -84,6 +84,11 @@ impl Buffer {
     pub(crate) fn arg(&self) -> Argument {
         Argument::Address(self.address)
     }
+
+    /// The address of what stands so many bytes into it.
+    pub(crate) fn at(&self, bytes: usize) -> Argument {
+        Argument::Address(self.address + bytes as u64)
+    }
 }
 
 /// No buffer, where a kernel takes none.
@@ -133,6 +138,7 @@ impl Source {
 }
 
 /// A GPU with one stream of work.
+#[derive(Clone)]
 pub struct Device {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
@@ -236,7 +242,12 @@ impl Device {
 
     /// Fills a buffer that is at least as long.
     pub(crate) fn put_bytes(&self, bytes: &[u8], buffer: &mut Buffer) -> Result<()> {
-        let mut to = buffer.bytes.slice_mut(0..bytes.len());
+        self.put_bytes_at(bytes, 0, buffer)
+    }
+
+    /// Fills a part of a buffer.
+    pub(crate) fn put_bytes_at(&self, bytes: &[u8], at: usize, buffer: &mut Buffer) -> Result<()> {
+        let mut to = buffer.bytes.slice_mut(at..at + bytes.len());
         self.stream.memcpy_htod(bytes, &mut to).map_err(failed)
     }
 
@@ -277,14 +288,14 @@ impl Device {
         self.stream.synchronize().map_err(failed)
     }
 
-    /// Records what `work` starts instead of starting it.
-    pub(crate) fn capture(&self, work: impl FnOnce() -> Result<()>) -> Result<Option<CudaGraph>> {
-        self.stream
-            .begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
-            .map_err(failed)?;
-        let done = work();
-        let graph = self.stream.end_capture(CUgraphInstantiate_flags(0)).map_err(failed);
-        done?;
-        graph
+    /// From now on work is recorded instead of started.
+    pub(crate) fn begin_recording(&self) -> Result<()> {
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        self.stream.begin_capture(mode).map_err(failed)
+    }
+
+    /// What was recorded.
+    pub(crate) fn end_recording(&self) -> Result<Option<CudaGraph>> {
+        self.stream.end_capture(CUgraphInstantiate_flags(0)).map_err(failed)
     }
 }

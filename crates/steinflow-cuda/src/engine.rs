@@ -12,7 +12,7 @@ use steinflow::{Error, Real};
 use crate::device::Device;
 use crate::dynamics::{Repulsion, Varying};
 use crate::flow::CudaFlow;
-use crate::motion::{Field, shapes};
+use crate::motion::{Field, affine_bytes, shapes};
 
 /// A method of the catalogue on a GPU.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,8 +54,8 @@ impl Cuda {
                 if let Some(others) = parameters.interactions {
                     return Err(refuse("interactions", others, GPU));
                 }
-                if kernel.affine > 0.0 {
-                    return Err(refuse("affine", kernel.affine, GPU));
+                if kernel.affine > 0.0 && varying.is_some() {
+                    return Err(refuse("affine", kernel.affine, "a GPU with these dynamics"));
                 }
                 if parameters.time_unit == TimeUnit::Eigenvalue {
                     return Err(refuse("time unit", "lambda", GPU));
@@ -95,19 +95,18 @@ impl Cuda {
         // Splitting has a plan for every stage, Euler one for all blocks.
         let all: Vec<usize> = (0..blocks).collect();
         let stages = structure.stages().into_iter().chain([all]);
-        let plans = stages.flat_map(|moving| {
-            let varies = self.varying.is_some();
-            shapes(&self.field, structure, varies, moving.len(), count, size)
+        let plans = stages.map(|moving| {
+            let (varies, moving) = (self.varying.is_some(), moving.len());
+            let shapes = shapes(&self.field, structure, varies, moving, count, size);
+            shapes.iter().map(|(shape, ..)| shape.bytes(processors)).sum::<u64>()
+                + affine_bytes(&self.field, structure, moving, count, size)
         });
-        own + plans.map(|(shape, ..)| shape.bytes(processors)).sum::<u64>()
+        own + plans.sum::<u64>()
     }
 }
 
 impl<T: Real> Engine<T> for Cuda {
     fn check(&self, request: &Request) -> Result<()> {
-        if request.preconditioner.is_some() {
-            return Err(refuse("precondition", "rms", GPU));
-        }
         if request.joint_accept {
             return Err(refuse("accept", "true", GPU));
         }

@@ -31,6 +31,12 @@ impl From<usize> for Argument {
     }
 }
 
+impl From<f64> for Argument {
+    fn from(value: f64) -> Self {
+        Self::Double(value)
+    }
+}
+
 impl From<bool> for Argument {
     fn from(value: bool) -> Self {
         Self::Int(i32::from(value))

@@ -7,10 +7,11 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `device` | a GPU: kernels, memory |
-//! | `sums` | Σⱼ kᵢⱼ (Rⱼ, 1), in three ways |
-//! | `bandwidth` | median rules |
+//! | `sums`, `matrix` | Σⱼ kᵢⱼ (Rⱼ, 1), without K in memory and with it |
+//! | `bandwidth`, `affine` | median rules, the affine part of a kernel |
 //! | `dynamics` | (A, C) as text |
 //! | `motion` | one move of some blocks |
+//! | `precondition`, `batches` | scales that are learnt, rows that are taken |
 //! | `target` | log π and its score, on the device or by the host |
 //! | `flow` | particles under way |
 //! | `engine` | what runs, and what is refused |
@@ -24,13 +25,17 @@
     reason = "numbers of rows and columns are checked when a run is asked for"
 )]
 
+mod affine;
 mod bandwidth;
+mod batches;
 mod device;
 mod dynamics;
 mod engine;
 mod flow;
 mod launch;
+mod matrix;
 mod motion;
+mod precondition;
 mod sums;
 mod target;
 #[cfg(test)]

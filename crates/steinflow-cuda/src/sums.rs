@@ -101,6 +101,12 @@ pub(crate) struct Sums {
     pub(crate) partial: Buffer,
 }
 
+/// The source of what splits numbers into halves.
+pub(crate) fn split_source(is_fast: bool, size: usize) -> Source {
+    let text = include_str!("../kernels/split.cu");
+    Source::new(text, size).with("SPLIT", if is_fast { 1 } else { 2 })
+}
+
 impl Shape {
     fn seen(&self) -> usize {
         self.factors.last().map_or(0, |factor| factor.end)
@@ -186,7 +192,9 @@ impl Shape {
                 .with("FACTOR_LIST", factors.collect::<Vec<_>>().join(","));
         }
         if self.is_tiled() {
-            return Source::new(include_str!("../kernels/tiles.cu"), self.size)
+            let text =
+                [include_str!("../kernels/mma.cu"), include_str!("../kernels/tiles.cu")].concat();
+            return Source::new(&text, self.size)
                 .with("DIM", self.seen().next_multiple_of(PAD))
                 .with("WIDTH", self.width.next_multiple_of(PAD))
                 .with("WIDTH_OUT", self.width)
@@ -201,8 +209,7 @@ impl Shape {
 
     /// The source of what splits numbers into halves.
     pub(crate) fn split_source(&self) -> Source {
-        let text = include_str!("../kernels/split.cu");
-        Source::new(text, self.size).with("SPLIT", if self.is_fast { 1 } else { 2 })
+        split_source(self.is_fast, self.size)
     }
 }
 
@@ -302,7 +309,7 @@ impl Sums {
                 let [x_hi, x_lo, r_hi, r_lo] = [0, 1, 2, 3].map(|k| halves[k].arg());
                 let (columns, padded) = (width.into(), width.next_multiple_of(PAD).into());
                 device.clear(largest)?;
-                let grid = (width.div_ceil(32), count.div_ceil(1024));
+                let grid = (width.div_ceil(32), count.div_ceil(64));
                 device.launch(find_largest, grid, (32, 8), 0, &[rhs, n, columns, largest.arg()])?;
                 let arguments = [largest.arg(), columns, scales.arg()];
                 device.launch(find_scales, (width.div_ceil(128), 1), (128, 1), 0, &arguments)?;

@@ -3,12 +3,13 @@
 use steinflow::kernel::{Kernel, Radial, View};
 use steinflow::method::{Method, Parameters};
 use steinflow::{LogDensity, Real};
+use steinflow_models::network::{Architecture, Bnn, Precisions};
 use steinflow_models::toy::{Banana, Crescent, Funnel, Gaussian, Isotropic, Ring, TriCrescent};
 
 use crate::device::Source;
 use crate::dynamics::Varying;
-use crate::motion::{self, Field, shapes};
-use crate::{Cuda, bandwidth, launch, target};
+use crate::motion::{self, Field, Rules, shapes};
+use crate::{Cuda, affine, bandwidth, flow, launch, matrix, target};
 
 /// PTX for the oldest architecture that is taken, and for the newest that is aimed at.
 fn compile(source: &Source, what: &str) {
@@ -46,12 +47,15 @@ fn kernels_compile_for_flows_and_sums() {
             for (dim, size) in [(1, 4), (2, 8), (20, 4), (60, 4)] {
                 let structure = method.build_dynamics::<f64>(&parameters).structure(dim);
                 let moving: Vec<usize> = (0..structure.blocks()).collect();
-                for moving in [&moving[..1], &moving] {
-                    let varying = varying.as_ref();
-                    let source = motion::source(&field, &structure, varying, moving, size).unwrap();
+                for (moving, count, is_scaled) in [(&moving[..1], 100, false), (&moving, 13, true)]
+                {
+                    let (field, structure) = (field.clone(), structure.clone());
+                    let varying = varying.clone();
+                    let rules = Rules { field, structure, varying, is_scaled, count, size };
                     if dim < 20 {
-                        compile(&source, name);
+                        compile(&motion::source(&rules, moving).unwrap(), name);
                     }
+                    let Rules { field, structure, varying, .. } = rules;
                     let width = moving.len();
                     for (shape, ..) in
                         shapes(&field, &structure, varying.is_some(), width, 100, size)
@@ -72,8 +76,13 @@ fn kernels_compile_for_flows_and_sums() {
     for source in &sums {
         compile(source, &format!("{:?}", source.macros));
     }
+    for is_fast in [false, true] {
+        compile(&matrix::source(is_fast), "a stored kernel");
+    }
     for size in [4, 8] {
         compile(&bandwidth::source(size), "bandwidths");
+        compile(&flow::source(size), "steps");
+        compile(&affine::source(size), "affine");
     }
 }
 
@@ -97,7 +106,21 @@ fn kernels_compile_for_targets() {
     for target in all::<f32>() {
         let own = target.device_source().unwrap();
         for size in [4, 8] {
-            compile(&target::source(&own, target.dim(), size), &format!("{own:?}"));
+            let source = target::source(&own, target.dim(), size).unwrap();
+            compile(&source, &format!("{own:?}"));
+        }
+    }
+    let inputs = steinflow::Matrix::from_fn(9, 4, |i, j| (i * j) as f64);
+    for (hidden, noise_by_input) in [(vec![], false), (vec![5], true), (vec![50, 700], false)] {
+        let architecture = Architecture { hidden, noise_by_input, ..Architecture::default() };
+        let precisions = Precisions::default();
+        let model = Bnn::<f32>::new(&architecture, &inputs, &[0.0; 9], precisions).unwrap();
+        let own = model.device_source().unwrap();
+        for size in [4, 8] {
+            compile(
+                &target::source(&own, model.dim(), size).unwrap(),
+                &format!("{architecture:?}"),
+            );
         }
     }
 }

@@ -5,14 +5,17 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 use steinflow::field::TimeUnit;
 use steinflow::flow::{Engine, Flow, Parts, Request};
-use steinflow::integrator::{Euler, Integrator, StepSize, SymmetricSplitting};
+use steinflow::integrator::{self, Euler, Integrator, StepSize, SymmetricSplitting};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::method::{Method, Parameters};
+use steinflow::precondition::RootMeanSquare;
 use steinflow::run::{NonFinitePolicy, Saved, Snapshot, Trace};
 use steinflow::target::PerParticle;
 use steinflow::testing::random_states;
 use steinflow::{Error, LogDensity, Matrix, Real, Sampler};
 use steinflow_cuda::{Cuda, devices};
+use steinflow_models::Describe as _;
+use steinflow_models::network::{Activation, Architecture, Bnn, Precisions};
 use steinflow_models::regression::LogisticRegression;
 use steinflow_models::toy::{Banana, Crescent, Funnel, Gaussian, Isotropic, Ring, TriCrescent};
 
@@ -105,6 +108,10 @@ fn steps_are_those_of_the_host() {
         (129, 17),
         (500, 54),
         (70, 130),
+        // One kernel a move, with fewer and more columns than it has room for at once.
+        (20, 753),
+        (32, 5),
+        (31, 2100),
     ] {
         let target = Isotropic::new(dim).unwrap();
         let theta = random_states(count, dim, 5);
@@ -351,7 +358,7 @@ fn targets_are_those_of_the_host() {
     }
     let covariance = Matrix::from_fn(3, 3, |i, j| if i == j { 1.0 + i as f64 } else { 0.3 });
     let gaussian = Gaussian::new(vec![1.0, -2.0, 0.5], covariance).unwrap();
-    let targets: [(&str, Box<dyn LogDensity<f64>>); 8] = [
+    let targets: [(&str, Box<dyn LogDensity<f64>>); 12] = [
         ("gaussian", Box::new(gaussian)),
         ("isotropic", Box::new(Isotropic::new(5).unwrap())),
         ("tri-crescent", Box::new(TriCrescent)),
@@ -360,6 +367,10 @@ fn targets_are_those_of_the_host() {
         ("ring", Box::new(Ring::default())),
         ("funnel", Box::new(Funnel::new(4).unwrap())),
         ("logistic", Box::new(logistic::<f64>(37, 5))),
+        ("network", Box::new(network(&[50], Activation::Relu, false, 300))),
+        ("deep network", Box::new(network(&[33, 17, 5], Activation::Tanh, true, 129))),
+        ("wide network", Box::new(network(&[301], Activation::Relu, false, 40))),
+        ("linear network", Box::new(network(&[], Activation::Relu, true, 7))),
     ];
     for (name, target) in targets {
         let theta = random_states(77, target.dim(), 2);
@@ -374,9 +385,131 @@ fn targets_are_those_of_the_host() {
         let found = flow.particles().unwrap();
         let (mut log_density, mut score) = (vec![0.0; 77], Matrix::zeros(77, target.dim()));
         target.evaluate(theta.as_ref(), None, &mut log_density, score.as_mut()).unwrap();
-        assert!(error(&found.score.copied(), &score) < 1e-12, "{name}");
+        let off = error(&found.score.copied(), &score);
+        assert!(off < 1e-12, "{name}: {off:e}");
         for (a, b) in found.log_density.iter().zip(&log_density) {
             assert!((a - b).abs() < 1e-11 * (1.0 + b.abs()), "{name}: {a} not {b}");
+        }
+    }
+}
+
+/// A network with 13 inputs on random rows.
+fn network<T: Real>(
+    hidden: &[usize],
+    activation: Activation,
+    noise_by_input: bool,
+    rows: usize,
+) -> Bnn<T> {
+    let inputs = random_states(rows, 13, 3);
+    let targets: Vec<f64> =
+        (0..rows).map(|i| inputs.row(i)[0].sin() + 0.3 * inputs.row(i)[1]).collect();
+    let architecture = Architecture { hidden: hidden.to_vec(), activation, noise_by_input };
+    Bnn::new(&architecture, &inputs, &targets, Precisions::default()).unwrap()
+}
+
+/// A short run on minibatches in learnt scales, which then are held.
+fn network_run<T: Real>(method: &str, count: usize, steps: u64, on_gpu: bool) -> Matrix<f64> {
+    let model = network::<T>(&[50], Activation::Relu, false, 300);
+    let theta = model.start_sample(count, 1).unwrap().cast();
+    let (method, parameters) = (Method::named(method).unwrap(), Parameters::default());
+    let field = method.build_field(Kernel::default(), &parameters, None).unwrap();
+    let mut sampler = Sampler::new(&model, method.build_dynamics(&parameters), field)
+        .start_at(theta)
+        .batch_size(100)
+        .precondition(RootMeanSquare { hold_after: Some(4), ..RootMeanSquare::default() });
+    sampler = if method.dynamics.has_momentum() {
+        sampler.phase(SymmetricSplitting, steps, StepSize::Constant(0.02))
+    } else {
+        sampler.phase(Euler, steps, StepSize::Constant(0.02))
+    };
+    if on_gpu {
+        sampler = sampler.on(cuda(&method.name, &Kernel::default()));
+    }
+    sampler.run().unwrap().state.cast()
+}
+
+#[test]
+fn networks_on_minibatches_in_learnt_scales_are_those_of_the_host() {
+    if !has_gpu() {
+        return;
+    }
+    for method in ["svgd", "sghmc-stein", "sgnht-stein", "sghmc-blob"] {
+        // One kernel a move, and several.
+        for count in [2, 13, 40] {
+            let (found, expected): (Matrix<f64>, Matrix<f64>) =
+                [true, false].map(|on_gpu| network_run::<f64>(method, count, 7, on_gpu)).into();
+            let off = error(&found, &expected);
+            assert!(off < 1e-9, "{method} N={count}: {off:e}");
+        }
+        let (found, expected) =
+            (network_run::<f32>(method, 20, 7, true), network_run::<f64>(method, 20, 7, false));
+        let off = error(&found, &expected);
+        assert!(off < 1e-4, "{method} in f32: {off:e}");
+    }
+}
+
+/// The particles after ten steps of a rule with averages, all at once or in two runs.
+fn rescaled<T: Real>(
+    rule: &str,
+    count: usize,
+    dim: usize,
+    on_gpu: bool,
+    stop: bool,
+) -> Matrix<f64> {
+    let target = Isotropic::new(dim).unwrap();
+    let kernel = Kernel { affine: 1.0, ..Kernel::default() };
+    let run = |steps, checkpoint| {
+        let (method, parameters) = (Method::named("svgd").unwrap(), Parameters::default());
+        let field = method.build_field(kernel.clone(), &parameters, None).unwrap();
+        let mut sampler = Sampler::<T>::new(target, method.build_dynamics(&parameters), field)
+            .start_at(random_states(count, dim, 4).cast())
+            .phase(integrator::named::<T>(rule).unwrap(), steps, StepSize::Constant(0.05));
+        if on_gpu {
+            sampler = sampler.on(cuda("svgd", &kernel));
+        }
+        match checkpoint {
+            Some(checkpoint) => sampler.resume_from(checkpoint).run().unwrap(),
+            None => sampler.run().unwrap(),
+        }
+    };
+    let end = if stop { run(10, Some(run(4, None).checkpoint)) } else { run(10, None) };
+    end.state.cast()
+}
+
+#[test]
+fn rules_with_averages_and_affine_kernels_are_those_of_the_host() {
+    if !has_gpu() {
+        return;
+    }
+    for rule in ["adam", "adagrad", "rmsprop"] {
+        // More particles than coordinates, fewer, and so many that moments are summed in parts.
+        for (count, dim) in [(50, 3), (30, 40), (3000, 5)] {
+            let found = rescaled::<f64>(rule, count, dim, true, false);
+            let off = error(&found, &rescaled::<f64>(rule, count, dim, false, false));
+            assert!(off < 1e-11, "{rule} N={count} d={dim}: {off:e}");
+            assert_eq!(found, rescaled::<f64>(rule, count, dim, true, true), "{rule} resumed");
+        }
+        let found = rescaled::<f32>(rule, 300, 20, true, false);
+        let off = error(&found, &rescaled::<f64>(rule, 300, 20, false, false));
+        assert!(off < 2e-4, "{rule} in f32: {off:e}");
+    }
+    for (method, view) in [
+        ("sghmc-stein", View::Joint),
+        ("sghmc-stein", View::Theta),
+        ("third-order-stein", View::Theta),
+        ("sghmc-stein-alt", View::Joint),
+    ] {
+        for radial in Radial::ALL {
+            let kernel = Kernel { affine: 0.7, view, radial, ..Kernel::default() };
+            for (count, dim) in [(20, 3), (100, 7), (25, 40)] {
+                let target = Isotropic::new(dim).unwrap();
+                let theta = random_states(count, dim, 4);
+                let run = |engine| {
+                    after_steps::<f64>(&target, method, &kernel, &theta, (true, 4, 0.1), engine)
+                };
+                let off = error(&run(Some(cuda(method, &kernel))), &run(None));
+                assert!(off < 1e-12, "{method} {kernel:?} N={count} d={dim}: {off:e}");
+            }
         }
     }
 }
@@ -590,7 +723,7 @@ fn what_does_not_run_is_refused_by_name() {
         assert!(text.contains(name) && text.contains("does not run on a GPU"), "{text}");
     }
     let affine = Kernel { affine: 1.0, ..Kernel::default() };
-    assert!(refuse("svgd", affine, Parameters::default()).starts_with("affine is 1"));
+    assert!(refuse("sgnht-stein", affine, Parameters::default()).starts_with("affine is 1"));
     let held = Parameters { time_unit: TimeUnit::Eigenvalue, ..Parameters::default() };
     assert!(refuse("sghmc-stein", Kernel::default(), held).starts_with("time unit is lambda"));
 }

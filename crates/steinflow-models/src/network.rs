@@ -26,6 +26,7 @@ pub use precision::{Precision, Precisions};
 use std::f64::consts::TAU;
 
 use rayon::prelude::*;
+use steinflow::target::DeviceSource;
 use steinflow::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use crate::checks::require_shapes;
@@ -251,6 +252,18 @@ impl<T: Real> LogDensity<T> for Bnn<T> {
                 );
         }
         Ok(())
+    }
+
+    fn device_source(&self) -> Option<DeviceSource> {
+        let (inputs, outputs) = (self.inputs.cols(), self.layout.layers().map(|l| l.outputs));
+        Some(DeviceSource::Network {
+            layers: std::iter::once(inputs).chain(outputs).collect(),
+            code: self.activation.device_code(),
+            rows: self.inputs.cast(),
+            outcomes: self.targets.iter().map(|y| y.as_f64()).collect(),
+            precisions: [self.precisions.noise, self.precisions.weights].map(Precision::on_device),
+            largest_log_factor: noise::LARGEST,
+        })
     }
 }
 

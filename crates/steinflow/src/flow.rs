@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::dynamics::{Dynamics, Structure};
 use crate::field::Field;
+use crate::integrator::{Averages, Rescaling};
 use crate::precondition::RootMeanSquare;
 use crate::run::NonFinitePolicy;
 use crate::system::{Saved, System};
@@ -62,11 +63,12 @@ pub trait Flow<T: Real> {
     /// As [`Flow::advance`], by the implicit midpoint rule.
     fn advance_implicitly(&mut self, moving: &[usize], dt: f64) -> Result<()>;
 
-    /// Moves the blocks in `moving` by what `rescale` makes of their velocity.
+    /// Moves the blocks in `moving` by what `rescaling` makes of their velocity and of its averages.
     fn advance_rescaled(
         &mut self,
         moving: &[usize],
-        rescale: &mut dyn FnMut(&mut Matrix<T>),
+        rescaling: &Rescaling,
+        averages: &mut Averages<T>,
     ) -> Result<()>;
 
     /// Brings log π and the score up to date with θ and the minibatch.
@@ -240,13 +242,14 @@ impl<T: Real> Flow<T> for System<'_, T> {
     fn advance_rescaled(
         &mut self,
         moving: &[usize],
-        rescale: &mut dyn FnMut(&mut Matrix<T>),
+        rescaling: &Rescaling,
+        averages: &mut Averages<T>,
     ) -> Result<()> {
         if !self.makes(moving) {
             return Ok(());
         }
         let mut velocity = self.velocity(moving)?;
-        rescale(&mut velocity);
+        rescaling.apply(averages, velocity.as_mut_slice());
         self.displace(moving, &velocity)?;
         self.finish_move(moving);
         Ok(())

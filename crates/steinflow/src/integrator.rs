@@ -6,7 +6,7 @@ mod schedule;
 mod sharpness;
 mod splitting;
 
-pub use adaptive::{Adaptive, Rule};
+pub use adaptive::{Adaptive, Averages, Away, Rescaling, Rule};
 pub use euler::Euler;
 pub use schedule::StepSize;
 pub use sharpness::{places_around, sharpness};

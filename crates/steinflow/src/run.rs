@@ -599,7 +599,13 @@ impl<'a, T: Real> Sampler<'a, T> {
                     run.at.flow.resample_auxiliaries(run.at.step)?;
                     run.at.begin_stretch()?;
                 }
-                ended = run.show(Some(&*phase.integrator))?;
+                ended = match run.show(Some(&*phase.integrator)) {
+                    Err(error @ Error::NonFinite { .. }) if run.at.flow.is_remote() => {
+                        run.at.recover(error, &mut *phase.integrator, step_size)?;
+                        None
+                    }
+                    shown => shown?,
+                };
                 if ended.is_none() && is_at_rest(&run.at, self.tolerance)? {
                     ended = Some(Ended::AtRest);
                 }

@@ -82,6 +82,37 @@ pub enum DeviceSource {
         /// Of the prior.
         precision: f64,
     },
+    /// A network for regression, θ = [W₁ | b₁ | W₂ | b₂ | … | log γ | log λ]: y ~ N(f, 1/γ), weights ~ N(0, 1/λ). With
+    /// a second output t the precision of a row is γeˢ, s = L tanh(t/L).
+    Network {
+        /// Units of every layer: inputs first, then hidden layers, the outputs last.
+        layers: Vec<usize>,
+        /// C++ functions `real activate(real z)` and `real derivative(real a)`, the latter of φ(z) = a.
+        code: String,
+        /// The inputs, a row of data each.
+        rows: Matrix<f64>,
+        /// y.
+        outcomes: Vec<f64>,
+        /// γ and λ.
+        precisions: [DevicePrecision; 2],
+        /// L.
+        largest_log_factor: f64,
+    },
+}
+
+/// The inverse variance of a Gaussian in a [`DeviceSource::Network`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DevicePrecision {
+    /// Whether its logarithm is a coordinate of θ, with the density of Gamma(shape, rate).
+    pub is_learned: bool,
+    /// Its value, where it is not.
+    pub value: f64,
+    /// Of the prior.
+    pub shape: f64,
+    /// Of the prior.
+    pub rate: f64,
+    /// The constant of the prior's log density.
+    pub normaliser: f64,
 }
 
 macro_rules! delegate_to_pointee {

@@ -28,6 +28,18 @@ impl Activation {
             other => Err(Error::unknown("activation", other, ["relu", "tanh"]).into()),
         }
     }
+
+    /// φ of z, and φ′ where φ is a, as a device reads them.
+    pub(super) fn device_code(self) -> String {
+        let (value, derivative) = match self {
+            Self::Relu => ("z > 0 ? z : real(0)", "a > 0 ? real(1) : real(0)"),
+            Self::Tanh => ("tanh(z)", "1 - a * a"),
+        };
+        format!(
+            "__device__ __forceinline__ real activate(real z) {{ return {value}; }}
+             __device__ __forceinline__ real derivative(real a) {{ return {derivative}; }}"
+        )
+    }
 }
 
 /// Hidden layers and their activation; the input is as wide as the data, the output is one number, and a

@@ -4,7 +4,7 @@
 use steinflow::Real;
 
 /// L: far from all data, where t is any number, precisions still differ by e^±L at most.
-const LARGEST: f64 = 6.0;
+pub(super) const LARGEST: f64 = 6.0;
 
 /// s of t, and ds/dt.
 pub(super) fn log_factor<T: Real>(t: T) -> (T, T) {

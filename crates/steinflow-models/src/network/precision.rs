@@ -3,6 +3,7 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Gamma};
+use steinflow::target::DevicePrecision;
 
 use crate::Result;
 use crate::checks::require_scale;
@@ -96,6 +97,20 @@ impl Precision {
             (fixed, _) => {
                 let value = fixed.mean();
                 AtParticle { value, log: value.ln(), log_prior: 0.0, prior_score: 0.0 }
+            }
+        }
+    }
+
+    /// As a device reads it.
+    pub(super) fn on_device(self) -> DevicePrecision {
+        let value = self.mean();
+        match self {
+            Self::Learned { shape, rate } => {
+                let normaliser = shape * rate.ln() - libm::lgamma(shape);
+                DevicePrecision { is_learned: true, value, shape, rate, normaliser }
+            }
+            Self::Fixed(_) => {
+                DevicePrecision { is_learned: false, value, shape: 0.0, rate: 0.0, normaliser: 0.0 }
             }
         }
     }

@@ -2,10 +2,13 @@
 //!
 //! The velocity plays the part of the ascent direction: θ ← θ + ε · (scaled v).
 
+use std::fmt;
+use std::sync::Arc;
+
 use super::Integrator;
 use crate::dynamics::Structure;
 use crate::flow::Flow;
-use crate::{Error, Matrix, Real, Result};
+use crate::{Error, Real, Result};
 
 /// How past velocities scale the next step. ε₀ = 1e-8 keeps divisions finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,21 +33,90 @@ pub enum Rule {
 #[derive(Clone, Debug)]
 pub struct Adaptive<T> {
     rule: Rule,
+    steps: i32,
     averages: Averages<T>,
 }
 
-/// What past steps have left.
-#[derive(Clone, Debug, Default)]
-struct Averages<T> {
-    steps: i32,
-    mean: Vec<T>,
-    square: Vec<T>,
+/// A rule in numbers, for one step: v becomes rate · m/(√(square_scale · q) + 1e-8) with the averages
+/// m ← keep_mean · m + (1 − keep_mean) v and q ← keep_square · q + add_square · v².
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rescaling {
+    /// What is kept of m.
+    pub keep_mean: f64,
+    /// What is kept of q.
+    pub keep_square: f64,
+    /// What v² adds to q.
+    pub add_square: f64,
+    /// The length of the step, over what m has lost by its start from 0.
+    pub rate: f64,
+    /// One over what q has lost by it.
+    pub square_scale: f64,
+}
+
+impl Rescaling {
+    /// Keeps divisions finite.
+    pub const TINY: f64 = 1e-8;
+
+    /// Turns velocities into displacements.
+    pub(crate) fn apply<T: Real>(&self, averages: &mut Averages<T>, velocity: &mut [T]) {
+        let (mean, square) = averages.here();
+        mean.resize(velocity.len(), T::zero());
+        square.resize(velocity.len(), T::zero());
+        let Self { keep_mean, keep_square, add_square, rate, square_scale } = *self;
+        let [keep_mean, keep_square, add_square] = [keep_mean, keep_square, add_square].map(T::of);
+        let [rate, square_scale, tiny] = [rate, square_scale, Self::TINY].map(T::of);
+        for (v, (mean, square)) in velocity.iter_mut().zip(mean.iter_mut().zip(square)) {
+            *mean = keep_mean * *mean + (T::one() - keep_mean) * *v;
+            *square = keep_square * *square + add_square * (*v * *v);
+            *v = rate * *mean / ((square_scale * *square).sqrt() + tiny);
+        }
+    }
+}
+
+/// m and q of every coordinate that moves: where the particles are.
+#[derive(Clone, Debug)]
+pub enum Averages<T> {
+    /// On this machine's processor; empty before the first step.
+    Here {
+        /// m.
+        mean: Vec<T>,
+        /// q.
+        square: Vec<T>,
+    },
+    /// With a flow that keeps its particles elsewhere.
+    There(Arc<dyn Away<T>>),
+}
+
+/// Averages that are elsewhere.
+pub trait Away<T>: fmt::Debug + Send + Sync {
+    /// m and q.
+    fn fetch(&self) -> Result<[Vec<T>; 2]>;
+}
+
+impl<T> Default for Averages<T> {
+    fn default() -> Self {
+        Self::Here { mean: Vec::new(), square: Vec::new() }
+    }
+}
+
+impl<T: Real> Averages<T> {
+    /// Brings them here, if they are not.
+    fn here(&mut self) -> (&mut Vec<T>, &mut Vec<T>) {
+        if let Self::There(away) = self {
+            let [mean, square] = away.fetch().unwrap_or_default();
+            *self = Self::Here { mean, square };
+        }
+        match self {
+            Self::Here { mean, square } => (mean, square),
+            Self::There(_) => unreachable!("they were brought here"),
+        }
+    }
 }
 
 impl<T: Real> Adaptive<T> {
     /// Starts with empty averages.
     pub fn new(rule: Rule) -> Self {
-        Self { rule, averages: Averages::default() }
+        Self { rule, steps: 0, averages: Averages::default() }
     }
 
     /// Adagrad.
@@ -62,12 +134,9 @@ impl<T: Real> Adaptive<T> {
         Self::new(Rule::Adam { first: 0.9, second: 0.999 })
     }
 
-    fn rescale(&mut self, velocity: &mut Matrix<T>, dt: f64) {
-        let size = velocity.as_slice().len();
-        let Averages { steps, mean, square } = &mut self.averages;
-        mean.resize(size, T::zero());
-        square.resize(size, T::zero());
-        *steps = steps.saturating_add(1);
+    /// The next step in numbers.
+    fn next(&mut self, dt: f64) -> Rescaling {
+        self.steps = self.steps.saturating_add(1);
         let (keep_mean, keep_square, add_square) = match self.rule {
             Rule::Adagrad => (0.0, 1.0, 1.0),
             Rule::RmsProp { decay } => (0.0, decay, 1.0 - decay),
@@ -75,17 +144,13 @@ impl<T: Real> Adaptive<T> {
         };
         // Adam divides its averages by what their start from zero has cost them.
         let (mean_bias, square_bias) = match self.rule {
-            Rule::Adam { first, second } => (1.0 - first.powi(*steps), 1.0 - second.powi(*steps)),
+            Rule::Adam { first, second } => {
+                (1.0 - first.powi(self.steps), 1.0 - second.powi(self.steps))
+            }
             _ => (1.0, 1.0),
         };
-        let [keep_mean, keep_square, add_square] = [keep_mean, keep_square, add_square].map(T::of);
-        let [rate, square_scale, tiny] = [dt / mean_bias, 1.0 / square_bias, 1e-8].map(T::of);
-        let averages = mean.iter_mut().zip(square);
-        for (v, (mean, square)) in velocity.as_mut_slice().iter_mut().zip(averages) {
-            *mean = keep_mean * *mean + (T::one() - keep_mean) * *v;
-            *square = keep_square * *square + add_square * (*v * *v);
-            *v = rate * *mean / ((square_scale * *square).sqrt() + tiny);
-        }
+        let (rate, square_scale) = (dt / mean_bias, 1.0 / square_bias);
+        Rescaling { keep_mean, keep_square, add_square, rate, square_scale }
     }
 }
 
@@ -114,24 +179,24 @@ impl<T: Real> Integrator<T> for Adaptive<T> {
     }
 
     fn step(&mut self, flow: &mut dyn Flow<T>, dt: f64) -> Result<()> {
-        flow.advance_rescaled(&[crate::dynamics::THETA], &mut |velocity| {
-            self.rescale(velocity, dt);
-        })
+        let rescaling = self.next(dt);
+        flow.advance_rescaled(&[crate::dynamics::THETA], &rescaling, &mut self.averages)
     }
 
     fn memory(&self) -> Vec<f64> {
-        let Averages { steps, mean, square } = &self.averages;
-        let averages = mean.iter().chain(square).map(|x| x.as_f64());
-        if *steps == 0 {
-            Vec::new()
-        } else {
-            [f64::from(*steps)].into_iter().chain(averages).collect()
+        if self.steps == 0 {
+            return Vec::new();
         }
+        let mut averages = self.averages.clone();
+        // What cannot be fetched is missed with the particles, too.
+        let (mean, square) = averages.here();
+        let averages = mean.iter().chain(square.iter()).map(|x| x.as_f64());
+        [f64::from(self.steps)].into_iter().chain(averages).collect()
     }
 
     fn recall(&mut self, memory: &[f64]) -> Result<()> {
         let Some((&steps, averages)) = memory.split_first() else {
-            self.averages = Averages::default();
+            (self.steps, self.averages) = (0, Averages::default());
             return Ok(());
         };
         let counted = (1.0..=f64::from(i32::MAX)).contains(&steps);
@@ -142,7 +207,8 @@ impl<T: Real> Integrator<T> for Adaptive<T> {
         let numbers = |from: &[f64]| from.iter().map(|&x| T::of(x)).collect();
         #[expect(clippy::cast_possible_truncation, reason = "checked above")]
         let steps = steps as i32;
-        self.averages = Averages { steps, mean: numbers(mean), square: numbers(square) };
+        self.steps = steps;
+        self.averages = Averages::Here { mean: numbers(mean), square: numbers(square) };
         Ok(())
     }
 }

@@ -134,15 +134,16 @@ impl<'a, T: Real> Position<'a, T> {
         integrator: &mut dyn Integrator<T>,
         scheduled: f64,
     ) -> Result<()> {
-        /// Enough to go from 1 to 1e-12; if that does not help, the step size is not the trouble.
-        const MOST_SHRINKS: u32 = 40;
         if self.joint.is_some() {
             return self.joint_step(integrator, scheduled);
         }
         match self.policy {
             NonFinitePolicy::Freeze => self.rewind.keep_last(self.past(integrator)?),
             NonFinitePolicy::Shrink if self.rewind.is_due(self.step) => {
-                self.rewind.keep(self.past(integrator)?);
+                match self.past(integrator) {
+                    Ok(past) => self.rewind.keep(past),
+                    Err(error) => self.recover(error, integrator, scheduled)?,
+                }
             }
             NonFinitePolicy::Stop | NonFinitePolicy::Shrink => {}
         }
@@ -151,31 +152,46 @@ impl<'a, T: Real> Position<'a, T> {
             self.flow.begin_step(self.step, dt);
             let taken =
                 integrator.step(&mut *self.flow, dt).and_then(|()| self.flow.evaluate_target());
-            match (taken, self.policy) {
-                (Ok(()), _) => {
+            match taken {
+                Ok(()) => {
                     self.step += 1;
                     self.time += dt;
                     return Ok(());
                 }
-                (Err(Error::NonFinite { particle, .. }), NonFinitePolicy::Freeze)
-                    if self.flow.can_freeze(particle) =>
-                {
-                    self.go_back(integrator)?;
-                    self.flow.freeze(particle);
-                }
-                (Err(Error::NonFinite { .. }), NonFinitePolicy::Shrink)
-                    if self.shrinks < MOST_SHRINKS =>
-                {
-                    self.go_back(integrator)?;
-                    self.factor *= 0.5;
-                    self.shrinks += 1;
-                }
-                (Err(Error::NonFinite { step, .. }), NonFinitePolicy::Shrink) => {
-                    let (step_size, halvings) = (scheduled, self.shrinks);
-                    return Err(Error::RanAway { step, step_size, halvings });
-                }
-                (Err(error), _) => return Err(error),
+                Err(error) => self.recover(error, integrator, scheduled)?,
             }
+        }
+    }
+
+    /// Does what the policy says where a number was not finite. Particles that are far away tell of it some steps
+    /// later, or when somebody looks.
+    pub(super) fn recover(
+        &mut self,
+        error: Error,
+        integrator: &mut dyn Integrator<T>,
+        scheduled: f64,
+    ) -> Result<()> {
+        /// Enough to go from 1 to 1e-12; if that does not help, the step size is not the trouble.
+        const MOST_SHRINKS: u32 = 40;
+        match (error, self.policy) {
+            (Error::NonFinite { particle, .. }, NonFinitePolicy::Freeze)
+                if self.flow.can_freeze(particle) =>
+            {
+                self.go_back(integrator)?;
+                self.flow.freeze(particle);
+                Ok(())
+            }
+            (Error::NonFinite { .. }, NonFinitePolicy::Shrink) if self.shrinks < MOST_SHRINKS => {
+                self.go_back(integrator)?;
+                self.factor *= 0.5;
+                self.shrinks += 1;
+                Ok(())
+            }
+            (Error::NonFinite { step, .. }, NonFinitePolicy::Shrink) => {
+                let (step_size, halvings) = (scheduled, self.shrinks);
+                Err(Error::RanAway { step, step_size, halvings })
+            }
+            (error, _) => Err(error),
         }
     }
 
@@ -236,7 +252,9 @@ impl<T: Real> Progress<'_, T> {
         // All are asked, for they may keep a clock.
         let observers = self.observers.iter_mut();
         let due = observers.map(|observer| observer.is_due(step, total_steps));
-        if !due.fold(false, |any, due| any | due) && at.flow.is_remote() {
+        // At the end somebody has to see whether all went well.
+        let is_over = step == total_steps;
+        if !(due.fold(false, |any, due| any | due) || is_over) && at.flow.is_remote() {
             return Ok(None);
         }
         let take = || at.checkpoint(integrator);
