@@ -65,7 +65,7 @@ pub fn inputs(config: &Config) -> String {
     let options = config.spec();
     // A data set with a name is known by its own fingerprint.
     let data = options.data.as_ref().filter(|data| !is_name(data));
-    for path in data.into_iter().chain(&options.split_file) {
+    for path in data.into_iter().chain(&options.split_file).chain(&options.program) {
         let fingerprint = file_sha256(path).unwrap_or_else(|error| error.to_string());
         lines.push(format!("{} {fingerprint}", path.display()));
     }

@@ -88,11 +88,15 @@ fn by_regression(run: &FinishedRun, spec: &ModelSpec, theta: &Theta<'_>) -> Resu
 }
 
 fn by_network<T: Real>(spec: &ModelSpec, theta: &Theta<'_>) -> Result<Found> {
-    let NetworkFit { data, network } = NetworkFit::<T>::new(spec)?;
+    let NetworkFit { data, network, .. } = NetworkFit::<T>::new(spec)?;
     let theta = theta.matrix::<T>(&network.parameter_names())?;
-    let predictive = network.predict(theta.as_ref(), data.train_inputs())?;
-    let predictive = predictive.in_units(data.target_scaling())?;
-    let scores = predictive.leave_one_out(data.train_targets_in_units())?;
+    let (inputs, targets) = (data.train_inputs(), data.train_targets_in_units());
+    let scores = if data.standardisation().classes().is_empty() {
+        let predictive = network.predict(theta.as_ref(), inputs)?;
+        predictive.in_units(data.target_scaling())?.leave_one_out(targets)?
+    } else {
+        network.predict_classes(theta.as_ref(), inputs)?.leave_one_out(targets)?
+    };
     Ok((data.standardisation().target_name.clone(), data.train_rows().to_vec(), scores))
 }
 

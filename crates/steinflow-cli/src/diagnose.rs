@@ -113,7 +113,7 @@ pub fn command(arguments: &DiagnoseArguments) -> Result<ExitCode> {
 /// Points of a Parquet or CSV file whose columns are the model's parameters.
 fn read_reference(path: &Path, model: &dyn Model<f64>) -> Result<Matrix<f64>> {
     let shown = PointFile::open("reference", path)?.columns(&model.parameter_names())?;
-    Ok(model.units().map_or_else(|| shown.clone(), |units| units.hide(&shown, model.dim())))
+    Ok(model.units().map_or_else(|| shown.clone(), |units| units.hide(&shown)))
 }
 
 /// A Parquet or CSV file.

@@ -32,7 +32,7 @@ pub fn write<T: Real>(
     let &Found { outcome, trace, samples, frames } = found;
     let names = model.parameter_names();
     let units = model.units();
-    let columns = particle_columns(&names, units.as_ref(), outcome);
+    let columns = particle_columns(model, units.as_ref(), outcome);
     folder.write_with(record::PARTICLES, |file| write_parquet(&columns, file))?;
     folder.write_with(record::TRACE, |file| write_parquet(&trace_columns(trace), file))?;
     if let Some(samples) = samples {
@@ -42,7 +42,8 @@ pub fn write<T: Real>(
     if config.settings().points == Some(true) {
         write_points(folder, &names, model, outcome, samples)?;
     }
-    if let Some(frames) = frames {
+    // A plane has room for two.
+    if let Some(frames) = frames.filter(|_| names.len() <= 2) {
         let columns = frames.columns(&names, units.as_ref(), outcome);
         folder.write_with(record::FRAMES, |file| write_parquet(&columns, file))?;
     }
@@ -71,12 +72,13 @@ fn numbers<T: Real>(values: impl Iterator<Item = T>) -> Values {
 
 /// z under the names of its columns, then log π.
 fn particle_columns<T: Real>(
-    names: &[String],
+    model: &dyn Model<T>,
     units: Option<&Units>,
     outcome: &Outcome<T>,
 ) -> Vec<Column> {
+    let names = (&*model.parameter_names(), &*model.coordinate_names());
     let own = record::state_columns(&outcome.structure.block_names(), names);
-    let shown = units.map(|units| units.show(&outcome.state, names.len()));
+    let shown = units.map(|units| units.show(&outcome.state));
     let shown = shown.as_ref().unwrap_or(&outcome.state);
     let state = |(j, name): (usize, String)| Column {
         name,
@@ -95,7 +97,7 @@ fn sample_columns<T: Real>(
     samples: &Samples<T>,
 ) -> Vec<Column> {
     let (theta, chains) = (samples.theta(), samples.chains().max(1));
-    let theta = units.map_or_else(|| theta.clone(), |units| units.show(&theta, names.len()));
+    let theta = units.map_or_else(|| theta.clone(), |units| units.show(&theta));
     let count = |name: &str, of: &dyn Fn(usize) -> u64| Column {
         name: name.to_owned(),
         values: Values::U64((0..theta.rows()).map(of).collect()),
@@ -124,7 +126,7 @@ fn write_points<T: Real>(
     match outcome.at_rest(model, draws.as_ref()) {
         Ok(points) => {
             let points = match model.units() {
-                Some(units) => units.show(&points, names.len()),
+                Some(units) => units.show(&points),
                 None => points,
             };
             let column = |(j, name): (usize, &String)| Column {
@@ -170,7 +172,7 @@ fn picture<T: Real>(
     let mut points: Matrix<f64> = outcome.theta().cast();
     let units = model.units();
     if let Some(units) = &units {
-        points = units.show(&points, names.len());
+        points = units.show(&points);
     }
     let caption =
         format!("{}, {} particles, {} steps", config.method, config.particles, outcome.steps);
@@ -211,7 +213,7 @@ fn picture<T: Real>(
     let plot = ParticlePlot {
         points: points.as_ref(),
         names,
-        title: &config.model,
+        title: config.spec().title(),
         caption: &caption,
         density,
         groups,

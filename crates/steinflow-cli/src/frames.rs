@@ -76,7 +76,7 @@ impl Frames {
         if let Some(units) = units
             && let Some(theta) = Matrix::from_vec(values.clone(), values.len() / self.dim, self.dim)
         {
-            values = units.show(&theta, self.dim).into_vec();
+            values = units.show(&theta).into_vec();
         }
         let particles = self.particles.len();
         let count = |name: &str, of: &dyn Fn(usize) -> u64| Column {
@@ -90,7 +90,7 @@ impl Frames {
         ];
         columns.extend(names.iter().enumerate().map(|(j, name)| Column {
             name: name.clone(),
-            values: Values::F32(values.iter().skip(j).step_by(self.dim).copied().collect()),
+            values: Values::F32(values.iter().skip(j).step_by(names.len()).copied().collect()),
         }));
         columns
     }

@@ -9,7 +9,7 @@ use steinflow::run::{Ended, Outcome};
 use steinflow::{LogDensity, Real};
 use steinflow_io::record::{self, Diagnosis, Summary};
 use steinflow_io::{CheckpointFile, RunFolder, Unfinished, write_checkpoint, write_json};
-use steinflow_models::network::{NetworkFit, NetworkSpec};
+use steinflow_models::network::NetworkFit;
 use steinflow_models::{Model, NETWORK};
 
 use crate::args::OutputArguments;
@@ -51,7 +51,7 @@ struct Found<'a, T: Real> {
     model: &'a dyn Model<T>,
     /// The model's density, evaluated by whoever has shared the run.
     target: &'a dyn LogDensity<T>,
-    network: Option<(&'a NetworkSpec, &'a NetworkFit<T>)>,
+    network: Option<&'a NetworkFit<T>>,
     outcome: &'a Outcome<T>,
     record: &'a Record<T>,
 }
@@ -159,11 +159,10 @@ impl Job<'_> {
             writer.write(&record, outcome.checkpoint.clone());
         }
         drop(live);
-        let network_spec = NetworkSpec::new(&spec)?;
-        let network = fit.as_ref().map(|fit| (&network_spec, fit));
         let over_ranks = helpers.as_ref().map(|helpers| helpers.target(model));
         let target: &dyn LogDensity<T> =
             over_ranks.as_ref().map_or(&model, |target| target as &dyn LogDensity<T>);
+        let network = fit.as_ref();
         let result = Found { model, target, network, outcome: &outcome, record: &record };
         let summary =
             self.publish(folder, &writer, &result).inspect_err(|_| self.say_how_to_go_on())?;
@@ -187,19 +186,21 @@ impl Job<'_> {
     ) -> Result<Summary> {
         let &Found { model, outcome, record, .. } = result;
         let (config, samples) = (&self.config, record.samples.as_ref());
-        let report = result
-            .network
-            .map(|(spec, fit)| Report::new(config, spec, fit, outcome, samples, self.output.quiet));
+        let report =
+            result.network.map(|fit| Report::new(config, fit, outcome, samples, self.output.quiet));
         let mut verdict = self.judge(result);
         if let (Some(verdict), Some(report)) = (&mut verdict, &report) {
             verdict.headline += &report.in_a_sentence();
         }
-        let summary =
+        let (summary, left_out) =
             summary::summarise(config, model, outcome, samples, report.as_ref(), verdict.clone());
         let found =
             files::Found { outcome, trace: &record.trace, samples, frames: record.frames.as_ref() };
         folder.write(record::CONFIG, writer.config.as_bytes())?;
         files::write(&mut folder, config, model, &found, &summary, report.as_ref())?;
+        if let Some(csv) = left_out {
+            folder.write(record::PREDICTIONS, csv.as_bytes())?;
+        }
         if let Some(verdict) = &verdict {
             folder.write_with(record::DIAGNOSIS, |file| write_json(verdict, file))?;
         }

@@ -7,6 +7,7 @@ mod args;
 mod catalogues;
 mod changes;
 mod checkpoints;
+mod classes;
 mod compare;
 mod data;
 mod devices;

@@ -2,6 +2,8 @@
 
 mod regression;
 
+pub use regression::Rows;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,15 +14,15 @@ use steinflow::{Error as LibraryError, Real};
 use steinflow_io::record::{self, CONFIG, FinishedRun};
 use steinflow_io::{Error as IoError, WholeFile};
 use steinflow_models::data::{NewRows, Standardisation, read_new_rows};
-use steinflow_models::{Describe as _, ModelSpec, NETWORK};
+use steinflow_models::{Describe as _, ModelInfo, ModelSpec, NETWORK};
 
 use crate::args::PredictArguments;
+use crate::classes;
 use crate::error::{Error, Result};
 use crate::network::{LEVELS, Predictions, Record, Theta};
 use crate::progress;
 use crate::sample::start_threads;
 use crate::scores::print_scores;
-use crate::summary::{short, table};
 use steinflow_config::Settings;
 
 /// What is predicted, ready to be written.
@@ -37,15 +39,9 @@ struct Answer {
 /// How good the predictions are.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum AnyScores {
+pub enum AnyScores {
     Numbers(record::Scores),
-    Classes {
-        rows: usize,
-        /// Mean over rows of the log of the probability of the class that was seen.
-        log_likelihood: f64,
-        /// Share of rows whose most probable class was seen.
-        accuracy: f64,
-    },
+    Classes(record::ClassScores),
 }
 
 pub fn command(arguments: &PredictArguments) -> Result<ExitCode> {
@@ -95,7 +91,7 @@ pub fn open(folder: &Path) -> Result<(FinishedRun, String)> {
     let Some(model) = Settings::parse(&run.path(CONFIG), &run.config()?)?.spec.model else {
         return Err(not("does not say what it is a run on".to_owned()));
     };
-    if ModelSpec::named(&model).info().is_ok_and(|info| info.takes("data")) {
+    if ModelSpec::named(&model).info().is_ok_and(ModelInfo::predicts) {
         return Ok((run, model));
     }
     Err(not(format!("is a run on `{model}`, which predicts nothing")))
@@ -109,12 +105,27 @@ fn by_network(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) -
     let rows = standardisation.standardise_new(&table).map_err(steinflow_models::Error::from)?;
     let theta = Theta::read(run)?;
     let request = Request { arguments, record, standardisation, rows, theta, levels };
+    let numbers: Vec<usize> = (0..table.values().rows()).map(|row| table.number(row)).collect();
+    if !request.standardisation.classes().is_empty() {
+        let (probabilities, count) = if request.theta.is_f32() {
+            request.probabilities::<f32>()?
+        } else {
+            request.probabilities::<f64>()?
+        };
+        let (own, seen) = (&request.standardisation, request.rows.targets_in_units.as_deref());
+        return Ok(Answer {
+            csv: classes::to_csv(own.classes(), &numbers, seen, &probabilities),
+            rows: numbers.len(),
+            target: own.target_name.clone(),
+            predicted_with: format!("{count} {}", request.theta.kind()),
+            scores: seen.map(|seen| AnyScores::Classes(classes::score(&probabilities, seen))),
+        });
+    }
     let (predictions, count) = if request.theta.is_f32() {
         request.predict::<f32>()?
     } else {
         request.predict::<f64>()?
     };
-    let numbers: Vec<usize> = (0..table.values().rows()).map(|row| table.number(row)).collect();
     Ok(Answer {
         csv: predictions.to_csv(&numbers, request.rows.targets_in_units.as_deref()),
         rows: numbers.len(),
@@ -134,6 +145,15 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// The probability of every class of every row, and of how many particles.
+    fn probabilities<T: Real>(&self) -> Result<(Vec<Vec<f64>>, usize)> {
+        let network = self.record.network::<T>()?;
+        let theta = self.theta.matrix::<T>(&network.parameter_names())?;
+        let predictive = network.predict_classes(theta.as_ref(), &self.rows.inputs)?;
+        let rows = (0..predictive.rows()).map(|row| predictive.probabilities(row));
+        Ok((rows.collect(), theta.rows()))
+    }
+
     /// The predictions, and of how many particles.
     fn predict<T: Real>(&self) -> Result<(Predictions, usize)> {
         let network = self.record.network::<T>()?;
@@ -196,15 +216,9 @@ impl Answer {
                 writeln!(out)?;
                 print_scores(scores, out, target)?;
             }
-            Some(AnyScores::Classes { rows, log_likelihood, accuracy }) => {
-                let lines = vec![
-                    vec!["log-likelihood per row".to_owned(), short(*log_likelihood)],
-                    vec![
-                        "most probable class seen".to_owned(),
-                        format!("{:.0} %", 100.0 * accuracy),
-                    ],
-                ];
-                writeln!(out, "\n{}", table(&["", &format!("{rows} rows")], lines))?;
+            Some(AnyScores::Classes(scores)) => {
+                writeln!(out)?;
+                classes::print_scores(scores, out)?;
             }
         }
         Ok(())

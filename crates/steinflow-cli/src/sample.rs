@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use steinflow_config::{Config, Settings};
 use steinflow_io::Unfinished;
+use steinflow_models::stan;
 
 use crate::args::SampleArguments;
 use crate::error::{Error, Result};
@@ -19,11 +20,14 @@ pub fn command(arguments: &SampleArguments) -> Result<ExitCode> {
         Some(path) => Settings::read(path)?,
         None => Settings::default(),
     };
-    let config = Config::resolve(arguments.settings.0.clone().or(from_file))?;
-    let out = arguments
-        .out
-        .clone()
-        .unwrap_or_else(|| free_folder(&format!("{}-{}", config.model, config.method)));
+    let mut settings = arguments.settings.0.clone().or(from_file);
+    settings.spec.name_by_what_is_given();
+    if let Some(what) = stan::compiles(&settings.spec).filter(|_| !arguments.output.quiet) {
+        tell!("{what}");
+    }
+    let config = Config::resolve(settings)?;
+    let name = || format!("{}-{}", config.spec().title(), config.method);
+    let out = arguments.out.clone().unwrap_or_else(|| free_folder(&name()));
     let job = Job {
         config,
         out: out.clone(),

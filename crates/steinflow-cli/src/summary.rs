@@ -17,7 +17,8 @@ use crate::network::{self, Report};
 use steinflow_config::Config;
 
 /// Moments, of parameters as they are shown, and shares are those of the collected samples where there are any, otherwise of the last
-/// particles. A network has a summary of its own: nobody asks for the mean of a weight.
+/// particles. A network has a summary of its own: nobody asks for the mean of a weight. A regression also has a table of
+/// predictions.
 pub fn summarise<T: Real>(
     config: &Config,
     model: &dyn Model<T>,
@@ -25,12 +26,12 @@ pub fn summarise<T: Real>(
     samples: Option<&Samples<T>>,
     report: Option<&Report>,
     diagnosis: Option<Diagnosis>,
-) -> Summary {
+) -> (Summary, Option<String>) {
     let samples = samples.filter(|samples| !samples.steps().is_empty());
     let theta = samples.map_or_else(|| outcome.theta(), Samples::theta);
     let count = theta.rows() as f64;
     let exact = model.shown_moments();
-    let shown = model.units().map(|units| units.show(&theta, model.dim()));
+    let shown = model.units().map(|units| units.show(&theta));
     let shown = shown.as_ref().unwrap_or(&theta);
     let names = if report.is_some() { Vec::new() } else { model.parameter_names() };
     let moments = names.into_iter().enumerate().map(|(j, name)| {
@@ -57,15 +58,16 @@ pub fn summarise<T: Real>(
     });
     let mut warnings = warnings(outcome);
     let chains = samples.map_or(theta.rows(), Samples::chains);
-    let regression = fit::judge(config, model, shown, chains).unwrap_or_else(|error| {
+    let fit = fit::judge(config, model, shown, chains).unwrap_or_else(|error| {
         warnings.push(format!("how the data is fitted cannot be said: {error}"));
         None
     });
     warnings.extend(report.and_then(|report| report.trouble.clone()));
     let log_density = outcome.log_density.iter().map(|x| x.as_f64()).sum::<f64>();
-    Summary {
+    let (regression, csv) = fit.map(|fit| (fit.regression, fit.csv)).unzip();
+    let summary = Summary {
         steinflow_version: env!("CARGO_PKG_VERSION").to_owned(),
-        model: config.model.clone(),
+        model: config.spec().title().to_owned(),
         method: config.method.clone(),
         particles: outcome.state.rows(),
         samples: samples.map(|_| theta.rows()),
@@ -102,7 +104,8 @@ pub fn summarise<T: Real>(
         step_size_halvings: outcome.shrinks,
         warnings,
         diagnosis,
-    }
+    };
+    (summary, csv)
 }
 
 /// What a program is told: the summary, and where the run is.
@@ -167,7 +170,7 @@ pub fn print(summary: &Summary, folder: &Path, json: bool) -> Result<()> {
     for (name, what) in [
         (record::PICTURE, "picture"),
         (record::PREDICTIONS_PICTURE, "picture"),
-        (record::PREDICTIONS, "one row a row held back"),
+        (record::PREDICTIONS, "one row a row held back, or left out"),
         (record::STANDARDISATION, "what `steinflow predict` needs beside the particles"),
         (record::PARTICLES, "one row a particle"),
         (record::SAMPLES, "one row a collected sample"),

@@ -68,6 +68,13 @@ fn lay_out(desk: &Desk) {
         writeln!(pupils, "s{school},{hours:.2},{score:.2}").unwrap();
     }
     desk.write("pupils.csv", pupils);
+    let (mut sales, mut before) = ("day,sales\n".to_owned(), [100.0, 105.0]);
+    for day in 0..120 {
+        let next = 60.0 + 0.7 * before[1] - 0.3 * before[0] + 8.0 * wave(day, 57.3);
+        writeln!(sales, "{},{next:.2}", ["mo", "tu", "we"][day % 3]).unwrap();
+        before = [before[1], next];
+    }
+    desk.write("sales.csv", sales + "mo,\n");
     desk.write("new-homes.csv", homes.lines().take(20).collect::<Vec<_>>().join("\n"));
     for (name, text) in [("homes.csv", homes), ("patients.csv", patients), ("claims.csv", claims)] {
         desk.write(name, text);

@@ -13,6 +13,7 @@ use steinflow::{Error as LibraryError, LogDensity, Matrix};
 use steinflow_models::data::is_name;
 use steinflow_models::density::{self, DENSITY};
 use steinflow_models::network::{Architecture, DEFAULT_DATA};
+use steinflow_models::stan::STAN;
 use steinflow_models::{Model, ModelSpec, NETWORK, Start, posteriors, regression};
 
 use crate::device;
@@ -66,7 +67,8 @@ impl<'a> Facts<'a> {
                 Some(_) => Begin::Drawn(model.start()),
                 None => Begin::Normal(model.start()),
             },
-            start_is_good: posteriors::find(spec.name()).is_none() && spec.name() != DENSITY,
+            start_is_good: posteriors::find(spec.name()).is_none()
+                && ![DENSITY, STAN].contains(&spec.name()),
             own_dynamics: None,
         }
     }
@@ -112,9 +114,8 @@ impl Config {
 
     /// Builds the model, and writes down in the settings what it assumes.
     pub fn with_model(mut settings: Settings) -> Result<(Settings, Box<dyn Model<f64>>)> {
-        let has_formula = settings.spec.density.is_some();
-        let model = if has_formula { DENSITY } else { DEFAULT_MODEL };
-        settings.spec.model.get_or_insert_with(|| model.to_owned());
+        settings.spec.name_by_what_is_given();
+        settings.spec.model.get_or_insert_with(|| DEFAULT_MODEL.to_owned());
         record_model_defaults(&mut settings)?;
         let model = steinflow_models::build::<f64>(&settings.spec)?;
         Ok((settings, model))
@@ -368,7 +369,8 @@ fn record_model_defaults(settings: &mut Settings) -> Result<()> {
     let seed = settings.seed.unwrap_or(0);
     let spec = &mut settings.spec;
     let file = spec.data.as_mut().filter(|data| !is_name(data));
-    for path in [file, spec.data_dir.as_mut(), spec.split_file.as_mut()].into_iter().flatten() {
+    let paths = [file, spec.data_dir.as_mut(), spec.split_file.as_mut(), spec.program.as_mut()];
+    for path in paths.into_iter().flatten() {
         if let Ok(absolute) = std::path::absolute(&*path) {
             *path = absolute;
         }
@@ -392,6 +394,9 @@ fn record_model_defaults(settings: &mut Settings) -> Result<()> {
     }
     if info.takes("missing") {
         spec.missing.get_or_insert_with(|| "drop".to_owned());
+    }
+    if info.takes("components") {
+        spec.components.get_or_insert(regression::DEFAULT_COMPONENTS);
     }
     if info.takes("prior_sd") {
         spec.prior_sd.get_or_insert(regression::DEFAULT_PRIOR_SD);

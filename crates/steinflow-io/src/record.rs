@@ -21,7 +21,8 @@ mod table;
 pub use diagnosis::{Diagnosis, Evidence};
 pub use finished_run::FinishedRun;
 pub use summary::{
-    Check, Ensemble, Moment, Network, Part, Regression, Scores, Spread, Summary, WarmUp,
+    Check, ClassScores, Ensemble, Moment, Network, Part, Regression, Reliability, Scores, Spread,
+    Summary, WarmUp,
 };
 pub use table::{Table, column, state_columns};
 

@@ -140,7 +140,7 @@ fn files_and_columns_have_the_names_that_others_know() {
     }
     assert_eq!(column::quantile(0.05), "q0.05");
     let names = ["x".to_owned(), "y".to_owned()];
-    assert_eq!(state_columns(&["theta", "r"], &names), ["x", "y", "r_x", "r_y"]);
+    assert_eq!(state_columns(&["theta", "r"], (&names, &names)), ["x", "y", "r_x", "r_y"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The models by name, and how to build one from options that a command line or a config can give.
 
 use std::any::Any;
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -12,8 +13,10 @@ use crate::density;
 use crate::network::fit;
 use crate::posteriors;
 use crate::regression::{
-    bernoulli, multinomial, negative_binomial, normal, ordinal, poisson, student_t,
+    Bernoulli, Mixture, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson, StudentT, entry,
+    process,
 };
+use crate::stan;
 use crate::toy::{
     banana, crescent, funnel, gaussian, gaussian_mixture, isotropic, ring, tri_crescent,
 };
@@ -51,6 +54,11 @@ impl ModelInfo {
         self.options.contains(&option)
     }
 
+    /// Whether it says something about new rows of a table.
+    pub fn predicts(&self) -> bool {
+        self.takes("target")
+    }
+
     /// What to give instead of an option that it does not take.
     fn instead_of(&self, option: &str) -> String {
         let own = match self.options {
@@ -82,15 +90,18 @@ static MODELS: &[ModelInfo] = &[
     banana::ENTRY,
     funnel::ENTRY,
     ring::ENTRY,
-    normal::ENTRY,
-    student_t::ENTRY,
-    bernoulli::ENTRY,
-    multinomial::ENTRY,
-    ordinal::ENTRY,
-    poisson::ENTRY,
-    negative_binomial::ENTRY,
+    entry::<Normal>(),
+    entry::<StudentT>(),
+    entry::<Mixture>(),
+    entry::<Bernoulli>(),
+    entry::<Multinomial>(),
+    entry::<Ordinal>(),
+    entry::<Poisson>(),
+    entry::<NegativeBinomial>(),
+    process::ENTRY,
     fit::ENTRY,
     density::ENTRY,
+    stan::ENTRY,
 ];
 
 /// The models that ship. [`build`] also knows the [posteriors](crate::posteriors) by their names.
@@ -119,7 +130,8 @@ steinflow::settings! {
     /// A model by name, with its options; an option that the model does not take is an error.
     pub struct ModelSpec {
         "Model" {
-            /// What to sample from: a name of `steinflow models` [default: tri-crescent].
+            /// What to sample from: a name of `steinflow models`, a Stan program FILE.stan, or one that BridgeStan
+            /// has compiled [default: tri-crescent].
             model: String as "MODEL",
             /// Dimension of a model that comes in any.
             dim: usize as "D",
@@ -131,8 +143,11 @@ steinflow::settings! {
             density: String as "FORMULA",
             /// What coordinates of the formula lie between, separated by commas: `x>0, 0<p<1`.
             support: Vec<String> as "LIMITS",
+            /// A Stan program, or a library that BridgeStan has made of one; naming it in place of a model is
+            /// the same.
+            program: PathBuf as "FILE",
             /// Data of a regression or network: a CSV file with a header row (may be gzipped), a Parquet
-            /// file, or a name of `steinflow data list` [default for bnn: penguins].
+            /// file, or a name of `steinflow data list` [default for bnn: penguins]; of a Stan program, JSON.
             data: PathBuf as "FILE",
             /// Where to look for data sets by name, before $STEINFLOW_DATA and the cache.
             data_dir: PathBuf as "DIR",
@@ -150,6 +165,11 @@ steinflow::settings! {
             /// What to do about rows with empty cells: `drop` them, put the column's `mean` (or most
             /// frequent level) there, or `error` [default: drop].
             missing: String as "RULE",
+            /// How many rows back the target's own past is among the features, in a table whose rows stand in the order of
+            /// time: an autoregression of that order [default: 0].
+            lags: usize as "P",
+            /// Components of a mixture [default: 2].
+            components: usize as "K",
             /// Prior standard deviation of regression coefficients, for standardised columns
             /// [default: 2.5].
             prior_sd: f64 as "SD",
@@ -197,7 +217,28 @@ steinflow::settings! {
 impl ModelSpec {
     /// The model of this name, with no option set.
     pub fn named(name: &str) -> Self {
-        Self { model: Some(name.to_owned()), ..Self::default() }
+        let mut spec = Self { model: Some(name.to_owned()), ..Self::default() };
+        spec.name_by_what_is_given();
+        spec
+    }
+
+    /// A formula or a Stan program needs no other name.
+    pub fn name_by_what_is_given(&mut self) {
+        if let Some(program) = self.model.take_if(|name| stan::is_program(name)) {
+            self.program.get_or_insert_with(|| program.into());
+        }
+        if self.model.is_none() && self.program.is_some() {
+            self.model = Some(stan::STAN.to_owned());
+        }
+        if self.model.is_none() && self.density.is_some() {
+            self.model = Some(density::DENSITY.to_owned());
+        }
+    }
+
+    /// What the model is called among others: a Stan program by its file.
+    pub fn title(&self) -> &str {
+        let program = self.program.as_deref().and_then(Path::file_stem);
+        program.and_then(OsStr::to_str).unwrap_or_else(|| self.name())
     }
 
     /// The model's name.

@@ -7,9 +7,9 @@ mod limits;
 
 use std::sync::Arc;
 
-use steinflow::target::PerParticle;
 use steinflow::{LogDensity, MatMut, MatRef, Minibatch, Real};
 
+use crate::one_particle::evaluate_in_f64;
 use crate::{Describe, Model, ModelInfo, ModelSpec, Result, Start, Units};
 use expression::Expression;
 use limits::Limits;
@@ -82,20 +82,13 @@ impl<T: Real> LogDensity<T> for Density {
     fn evaluate(
         &self,
         theta: MatRef<'_, T>,
-        rows: Option<&Minibatch>,
+        _rows: Option<&Minibatch>,
         log_density: &mut [T],
         score: MatMut<'_, T>,
     ) -> steinflow::Result<()> {
-        let one = |theta: &[T], score: &mut [T]| {
-            let wide: Vec<f64> = theta.iter().map(|x| x.as_f64()).collect();
-            let mut slopes = vec![0.0; wide.len()];
-            let value = self.log_density_and_score(&wide, &mut slopes);
-            for (to, from) in score.iter_mut().zip(slopes) {
-                *to = T::of(from);
-            }
-            T::of(value)
-        };
-        PerParticle::new(self.limits.len(), one).evaluate(theta, rows, log_density, score)
+        evaluate_in_f64(self.limits.len(), theta, log_density, score, |theta, score| {
+            self.log_density_and_score(theta, score)
+        })
     }
 }
 
@@ -119,6 +112,6 @@ impl Describe for Density {
         let hide = move |x: &mut [f64]| {
             x.iter_mut().zip(&*from).for_each(|(x, limits)| *x = limits.hide(*x));
         };
-        Some(Units::new(false, show, hide))
+        Some(Units::new(self.limits.len(), false, show, hide))
     }
 }

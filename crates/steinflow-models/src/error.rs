@@ -1,5 +1,7 @@
 //! What can be wrong with a request for a model: every error names the value and the remedy.
 
+use std::path::PathBuf;
+
 use crate::data::{DataSetError, SplitError, TableError};
 
 /// Result of anything in this crate that can fail.
@@ -42,6 +44,15 @@ pub enum Error {
         /// Where in it, in characters.
         place: usize,
         /// What is wrong there.
+        message: String,
+    },
+
+    /// A Stan program or library that cannot be used.
+    #[error("{}: {message}", .path.display())]
+    Stan {
+        /// The program, or its library.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
         message: String,
     },
 

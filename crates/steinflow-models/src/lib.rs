@@ -28,11 +28,13 @@ mod error;
 pub mod memory;
 mod model;
 pub mod network;
+mod one_particle;
 mod pool;
 pub mod posteriors;
 pub mod prediction;
 mod prior;
 pub mod regression;
+pub mod stan;
 pub mod toy;
 
 pub use catalogue::{ModelInfo, ModelSpec, NETWORK, build, catalogue};

@@ -25,8 +25,14 @@ impl<T: Real, M: LogDensity<T> + Describe + ?Sized> Model<T> for M {}
 ///
 /// Answers that have no closed form are `None`, the default.
 pub trait Describe: Send + Sync {
-    /// One name for every coordinate of θ.
+    /// One name for every parameter as it is shown: for every coordinate of θ, unless [`Describe::units`] say
+    /// otherwise.
     fn parameter_names(&self) -> Vec<String>;
+
+    /// One name for every coordinate of θ as it is sampled.
+    fn coordinate_names(&self) -> Vec<String> {
+        self.parameter_names()
+    }
 
     /// Where particles begin unless the user says otherwise.
     fn start(&self) -> Start;
@@ -56,7 +62,7 @@ pub trait Describe: Send + Sync {
     }
 
     /// How θ is shown to users, where that is not as it is: in the units of a table, and positive where a
-    /// parameter is. The names are those of what is shown.
+    /// parameter is.
     fn units(&self) -> Option<Units> {
         None
     }
@@ -133,34 +139,54 @@ impl Moments {
     }
 }
 
-type InPlace = dyn Fn(&mut [f64]) + Send + Sync;
+type Map = dyn Fn(&[f64], &mut [f64]) + Send + Sync;
 
-/// A one-to-one map from θ, as samplers move it, to parameters as users speak of them.
+/// A one-to-one map from θ, as samplers move it, to parameters as users speak of them. There may be more of these
+/// than coordinates: the last of some shares follows from the others.
 #[derive(Clone)]
 pub struct Units {
     is_affine: bool,
-    show: Arc<InPlace>,
-    hide: Arc<InPlace>,
+    dim: usize,
+    shown: usize,
+    show: Arc<Map>,
+    hide: Arc<Map>,
 }
 
 impl Units {
-    /// The map and its inverse, both in place.
+    /// The map of `dim` coordinates and its inverse, both in place.
     pub fn new(
+        dim: usize,
         is_affine: bool,
         show: impl Fn(&mut [f64]) + Send + Sync + 'static,
         hide: impl Fn(&mut [f64]) + Send + Sync + 'static,
     ) -> Self {
-        Self { is_affine, show: Arc::new(show), hide: Arc::new(hide) }
+        fn copying(map: impl Fn(&mut [f64]) + Send + Sync + 'static) -> Arc<Map> {
+            Arc::new(move |from, to| {
+                to.copy_from_slice(from);
+                map(to);
+            })
+        }
+        Self { is_affine, dim, shown: dim, show: copying(show), hide: copying(hide) }
+    }
+
+    /// The map from `dim` coordinates to `shown` parameters, and its inverse.
+    pub fn between(
+        dim: usize,
+        shown: usize,
+        show: impl Fn(&[f64], &mut [f64]) + Send + Sync + 'static,
+        hide: impl Fn(&[f64], &mut [f64]) + Send + Sync + 'static,
+    ) -> Self {
+        Self { is_affine: false, dim, shown, show: Arc::new(show), hide: Arc::new(hide) }
     }
 
     /// Rows that begin with θ, with θ as users see it.
-    pub fn show<T: Real>(&self, theta: &Matrix<T>, dim: usize) -> Matrix<T> {
-        mapped(theta, dim, &*self.show)
+    pub fn show<T: Real>(&self, theta: &Matrix<T>) -> Matrix<T> {
+        mapped(theta, self.dim, self.shown, &*self.show)
     }
 
     /// The way back.
-    pub fn hide<T: Real>(&self, shown: &Matrix<T>, dim: usize) -> Matrix<T> {
-        mapped(shown, dim, &*self.hide)
+    pub fn hide<T: Real>(&self, shown: &Matrix<T>) -> Matrix<T> {
+        mapped(shown, self.shown, self.dim, &*self.hide)
     }
 
     /// The moments of what is shown, where they follow from those of θ.
@@ -169,9 +195,10 @@ impl Units {
             return None;
         }
         let dim = moments.mean.len();
-        let shown = |mut theta: Vec<f64>| {
-            (self.show)(&mut theta);
-            theta
+        let shown = |theta: Vec<f64>| {
+            let mut shown = vec![0.0; dim];
+            (self.show)(&theta, &mut shown);
+            shown
         };
         let origin = shown(vec![0.0; dim]);
         // Column by column; a sparse one stays sparse.
@@ -209,17 +236,21 @@ impl fmt::Debug for Units {
     }
 }
 
-fn mapped<T: Real>(rows: &Matrix<T>, dim: usize, map: &InPlace) -> Matrix<T> {
-    let mut out = rows.clone();
-    let mut theta = vec![0.0; dim];
+/// Rows whose first `before` numbers are replaced by `after` others.
+fn mapped<T: Real>(rows: &Matrix<T>, before: usize, after: usize, map: &Map) -> Matrix<T> {
+    let mut out = Matrix::zeros(rows.rows(), rows.cols() - before + after);
+    let (mut own, mut image) = (vec![0.0; before], vec![0.0; after]);
     for i in 0..rows.rows() {
-        for (to, from) in theta.iter_mut().zip(rows.row(i)) {
+        let (first, rest) = rows.row(i).split_at(before);
+        for (to, from) in own.iter_mut().zip(first) {
             *to = from.as_f64();
         }
-        map(&mut theta);
-        for (to, &from) in out.row_mut(i).iter_mut().zip(&theta) {
+        map(&own, &mut image);
+        let (to, others) = out.row_mut(i).split_at_mut(after);
+        for (to, &from) in to.iter_mut().zip(&image) {
             *to = T::of(from);
         }
+        others.copy_from_slice(rest);
     }
     out
 }

@@ -2,7 +2,8 @@
 //! log π(θ) = c Σ_batch log N(y | f, 1/γ) + log N(w | 0, I/λ) + log p(log γ) + log p(log λ),
 //! with c = n / batch size on a minibatch and 1 otherwise.
 //!
-//! Where the noise depends on the input, its precision is γeˢ, with s from a second output of the network.
+//! Where the noise depends on the input, its precision is γeˢ, with s from a second output of the network. A target
+//! of classes has P(y = k) = e^(f_k)/Σⱼ e^(f_j), with an output for every class, and no γ.
 //!
 //! θ = [W₁ | b₁ | W₂ | b₂ | … | log γ | log λ], each W by rows, a row a unit. All constants are kept, so
 //! that log π is the log of the joint density of the data and θ.
@@ -12,6 +13,7 @@ mod architecture;
 mod block;
 mod few_inputs;
 pub(crate) mod fit;
+mod likelihood;
 mod noise;
 mod pass;
 mod precision;
@@ -35,6 +37,7 @@ use crate::prior::add_gaussian;
 use crate::{Describe, Result, Start};
 use architecture::Layout;
 use block::{Block, ROWS_PER_BLOCK};
+use likelihood::Likelihood;
 use pass::{Network, Tile, Workspace};
 use precision::AtParticle;
 
@@ -64,17 +67,19 @@ const STANDARDISE: &str = "give finite numbers, standardised to mean 0 and stand
 pub struct Bnn<T> {
     layout: Layout,
     activation: Activation,
+    likelihood: Likelihood,
     precisions: Precisions,
     inputs: Matrix<T>,
     targets: Vec<T>,
     blocks: Pool<Block<T>>,
-    /// Every particle's Σ eˢ(y − f)² and Σ s; s is 0 where the noise is the same for all rows.
+    /// Every particle's sums over rows: see [`Likelihood::slopes`].
     sums: Pool<Vec<[f64; 2]>>,
     workspaces: Pool<Workspace<T>>,
 }
 
 impl<T: Real> Bnn<T> {
-    /// A network on data that is already standardised: a row of `inputs` for every target.
+    /// A network on data that is already standardised: a row of `inputs` for every target, which is a number or the
+    /// number of a class. Classes have no noise: its precision is of no use to them.
     pub fn new(
         architecture: &Architecture,
         inputs: &Matrix<f64>,
@@ -82,11 +87,18 @@ impl<T: Real> Bnn<T> {
         precisions: Precisions,
     ) -> Result<Self> {
         require_data(inputs, targets)?;
+        let likelihood = architecture.likelihood()?;
+        let mut precisions = precisions;
+        if likelihood == Likelihood::Classes {
+            require_classes(targets, architecture.classes)?;
+            precisions.noise = Precision::Fixed(1.0);
+        }
         precisions.noise.require_valid(["noise-shape", "noise-rate", "noise-precision"])?;
         precisions.weights.require_valid(["weight-shape", "weight-rate", "weight-precision"])?;
         Ok(Self {
             layout: Layout::new(architecture, inputs.cols(), &precisions)?,
             activation: architecture.activation,
+            likelihood,
             precisions,
             inputs: inputs.cast(),
             targets: targets.iter().map(|&y| T::of(y)).collect(),
@@ -108,7 +120,8 @@ impl<T: Real> Bnn<T> {
     }
 
     fn network(&self) -> Network<'_> {
-        Network { layout: &self.layout, activation: self.activation }
+        let (layout, activation) = (&self.layout, self.activation);
+        Network { layout, activation, likelihood: self.likelihood }
     }
 
     /// γ and λ at one particle.
@@ -144,7 +157,7 @@ impl<T: Real> Bnn<T> {
 
     /// Adds the prior to a score that holds the likelihood of the weights, fills in the scores of
     /// log γ and log λ, and returns log π. `rows` is c times the number of rows in the batch, and
-    /// `squares` and `logs` c times their Σ eˢ(y − f)² and Σ s.
+    /// `squares` and `logs` c times the sums of [`Likelihood::slopes`].
     fn finish(&self, theta: &[T], rows: f64, [squares, logs]: [f64; 2], score: &mut [T]) -> f64 {
         let [gamma, lambda] = self.precisions_at(theta);
         let weights = self.layout.weights;
@@ -158,7 +171,11 @@ impl<T: Real> Bnn<T> {
         if let Some(at) = self.layout.log_lambda {
             score[at] = T::of((count - lambda.value * norm) / 2.0 + lambda.prior_score);
         }
-        let gaussians = rows * (gamma.log - TAU.ln()) + logs - gamma.value * squares
+        let constant = match self.likelihood {
+            Likelihood::Classes => 0.0,
+            _ => gamma.log - TAU.ln(),
+        };
+        let gaussians = rows * constant + logs - gamma.value * squares
             + count * (lambda.log - TAU.ln())
             - lambda.value * norm;
         gaussians / 2.0 + gamma.log_prior + lambda.log_prior
@@ -180,6 +197,14 @@ fn require_data(inputs: &Matrix<f64>, targets: &[f64]) -> Result<()> {
         return Err(Error::setting("targets", value, STANDARDISE).into());
     }
     Ok(())
+}
+
+fn require_classes(targets: &[f64], classes: usize) -> Result<()> {
+    let is_class = |y: f64| y >= 0.0 && y < classes as f64 && y.fract() == 0.0;
+    let Some(row) = targets.iter().position(|&y| !is_class(y)) else { return Ok(()) };
+    let value = format!("{} in row {row}", targets[row]);
+    let remedy = format!("give the numbers of {classes} classes, from 0");
+    Err(Error::setting("targets", value, remedy).into())
 }
 
 fn require_inputs(inputs: &Matrix<f64>) -> Result<()> {

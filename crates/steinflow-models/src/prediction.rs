@@ -4,11 +4,14 @@
 //! Independent of any model: all it takes are the particles' means and standard deviations.
 
 pub(crate) mod check;
+mod classes;
 mod crps;
 mod leave_one_out;
 mod mixture;
 
 pub use check::Check;
+pub use classes::{ClassPredictive, Reliability, reliability};
+pub(crate) use leave_one_out::left_out_weights;
 pub use leave_one_out::{LARGEST_SHAPE, LeaveOneOut};
 pub use mixture::Mixture;
 

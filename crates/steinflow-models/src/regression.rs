@@ -10,26 +10,31 @@
 //! slopes if asked for, about those of all. They are shown where the features of the slopes have their
 //! means.
 
-pub(crate) mod bernoulli;
+mod bernoulli;
 mod design;
 mod family;
 mod fitted;
 mod groups;
-pub(crate) mod multinomial;
-pub(crate) mod negative_binomial;
-pub(crate) mod normal;
-pub(crate) mod ordinal;
-pub(crate) mod poisson;
+mod listed;
+mod mixture;
+mod multinomial;
+mod negative_binomial;
+mod normal;
+mod ordinal;
+mod poisson;
 mod posterior;
 mod predictor;
 mod prior;
-pub(crate) mod student_t;
+pub(crate) mod process;
+mod student_t;
 
 pub use bernoulli::{Bernoulli, LogisticRegression};
 pub use design::Design;
 pub use family::Family;
 pub(crate) use family::digamma;
 pub use fitted::{Fitted, RowPrediction};
+pub(crate) use listed::entry;
+pub use mixture::{DEFAULT_COMPONENTS, Mixture};
 pub use multinomial::Multinomial;
 pub use negative_binomial::NegativeBinomial;
 pub use normal::{LinearRegression, Normal};
@@ -37,6 +42,7 @@ pub use ordinal::Ordinal;
 pub use poisson::Poisson;
 pub use posterior::Regression;
 use prior::Prior;
+pub use process::{GaussianProcess, Process};
 pub use student_t::StudentT;
 
 /// The prior standard deviation s of every coefficient unless the user says otherwise.
@@ -49,7 +55,8 @@ const START_SD: f64 = 0.1;
 macro_rules! with_options {
     ($($further:literal),*) => {
         &[
-            "data", "data_dir", "target", "formula", "features", "drop", "categorical", "missing", "prior_sd",
+            "data", "data_dir", "target", "formula", "features", "drop", "categorical", "missing", "lags",
+            "prior_sd",
             $($further),*
         ]
     };

@@ -21,10 +21,10 @@ pub use tri_crescent::TriCrescent;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use steinflow::random::{Purpose, stream};
-use steinflow::target::{DeviceSource, PerParticle};
+use steinflow::target::DeviceSource;
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
-use crate::checks::require_shapes;
+use crate::one_particle::evaluate_each;
 
 /// A density that is evaluated one particle at a time.
 trait OneParticle: Send + Sync {
@@ -46,21 +46,6 @@ fn device_source(body: &str, data: Vec<f64>) -> DeviceSource {
     DeviceSource::PerParticle { code, data }
 }
 
-/// Checks the shapes, then evaluates particles in parallel.
-fn evaluate_each<T: Real>(
-    density: &impl OneParticle,
-    theta: MatRef<'_, T>,
-    log_density: &mut [T],
-    score: MatMut<'_, T>,
-) -> steinflow::Result<()> {
-    let dim = density.coordinates();
-    require_shapes(dim, theta, log_density, score.rows(), score.cols())?;
-    PerParticle::new(dim, |theta: &[T], score: &mut [T]| {
-        density.log_density_and_score(theta, score)
-    })
-    .evaluate(theta, None, log_density, score)
-}
-
 // A macro, because the library's trait cannot be implemented for all of ours at once.
 macro_rules! log_density_of_one_particle {
     ($($toy:ty),*) => {$(
@@ -76,7 +61,9 @@ macro_rules! log_density_of_one_particle {
                 log_density: &mut [T],
                 score: MatMut<'_, T>,
             ) -> steinflow::Result<()> {
-                evaluate_each(self, theta, log_density, score)
+                evaluate_each(self.coordinates(), theta, log_density, score, |theta, score| {
+                    self.log_density_and_score(theta, score)
+                })
             }
 
             fn device_source(&self) -> Option<DeviceSource> {

@@ -82,6 +82,12 @@ impl BuiltIn {
         self.model.parameter_names()
     }
 
+    /// The names of what is sampled, where that is not what is shown.
+    #[getter]
+    fn coordinate_names(&self) -> Vec<String> {
+        self.model.coordinate_names()
+    }
+
     /// What was made of its data, a line each.
     #[getter]
     fn notes(&self) -> Vec<String> {
@@ -103,7 +109,7 @@ impl BuiltIn {
             let message = format!("theta has {found} columns: give {dim}, one for each parameter");
             return Err(PyValueError::new_err(message));
         }
-        array(py, units.show(&rows, rows.cols())).map(Some)
+        array(py, units.show(&rows)).map(Some)
     }
 
     /// Limits that hold nearly all of the density: what it is plotted in, or its mean ± 6 standard

@@ -27,7 +27,7 @@ pub fn judge(path: &Path, model: &str, arguments: &DiagnoseArguments) -> Result<
     let file = PointFile::open("draws", path)?;
     let mut theta = file.columns(&model.parameter_names())?;
     if let Some(units) = model.units() {
-        theta = units.hide(&theta, model.dim());
+        theta = units.hide(&theta);
     }
     let chains = file.columns(&[CHAIN.to_owned(), DRAW.to_owned()]).ok();
     let (last, draws) = match chains {

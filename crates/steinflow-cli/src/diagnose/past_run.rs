@@ -45,10 +45,11 @@ impl PastRun {
         let names = model.parameter_names();
         let dynamics = config.dynamics::<f64>();
         let structure = dynamics.structure(model.dim());
-        let own = record::state_columns(&structure.block_names(), &names);
+        let own =
+            record::state_columns(&structure.block_names(), (&names, &model.coordinate_names()));
         let units = model.units();
         let hidden = |shown: Matrix<f64>| match &units {
-            Some(units) => units.hide(&shown, names.len()),
+            Some(units) => units.hide(&shown),
             None => shown,
         };
         let state = hidden(run.table(record::PARTICLES)?.matrix(&own)?);
@@ -88,9 +89,7 @@ impl PastRun {
     /// The draws where there are any, otherwise the last particles, as they are shown.
     pub fn shown(&self) -> Matrix<f64> {
         let sample = self.sample();
-        self.model
-            .units()
-            .map_or_else(|| sample.clone(), |units| units.show(&sample, sample.cols()))
+        self.model.units().map_or_else(|| sample.clone(), |units| units.show(&sample))
     }
 
     /// The draws where there are any, otherwise the last particles.

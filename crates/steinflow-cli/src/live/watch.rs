@@ -113,12 +113,9 @@ impl Seen {
         self.seconds = at.elapsed.as_secs_f64();
         let sum: f64 = at.log_density.iter().map(|x| x.as_f64()).sum();
         self.mean_log_density = sum / at.log_density.len() as f64;
-        let dim = self.points.dim;
         let theta = |i: usize, j: usize| at.state.row(self.particles[i])[j].as_f64();
-        let shown = self
-            .units
-            .as_ref()
-            .map(|units| units.show(&Matrix::from_fn(self.particles.len(), dim, &theta), dim));
+        let state = || Matrix::from_fn(self.particles.len(), at.state.cols(), &theta);
+        let shown = self.units.as_ref().map(|units| units.show(&state()));
         for (j, column) in self.points.columns.iter_mut().enumerate() {
             column.clear();
             column.extend((0..self.particles.len()).map(|i| match &shown {

@@ -118,7 +118,8 @@ impl Record {
             ActivationRecord::Tanh => Activation::Tanh,
         };
         let (hidden, noise_by_input) = (self.hidden.clone(), self.noise_by_input);
-        let architecture = Architecture { hidden, activation, noise_by_input };
+        let classes = self.standardisation().classes().len();
+        let architecture = Architecture { hidden, activation, noise_by_input, classes };
         let precisions = Precisions {
             noise: precision(self.noise_precision),
             weights: precision(self.weight_precision),

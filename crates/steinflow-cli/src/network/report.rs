@@ -8,9 +8,10 @@ use steinflow_io::plot::CalibrationPlot;
 use steinflow_io::record::{Network, PREDICTIONS, PREDICTIONS_PICTURE, STANDARDISATION, Spread};
 use steinflow_io::{RunFolder, write_json};
 use steinflow_models::Describe as _;
-use steinflow_models::network::{Architecture, NetworkFit, NetworkSpec, Precision, TestRows};
+use steinflow_models::network::{Architecture, NetworkFit, Precision, TestRows};
 
 use super::{LEVELS, Predictions, Record, thinned};
+use crate::classes;
 use crate::error::Result;
 use crate::progress;
 use crate::scores::print_scores;
@@ -30,7 +31,6 @@ pub struct Report {
 impl Report {
     pub fn new<T: Real>(
         config: &Config,
-        spec: &NetworkSpec,
         fit: &NetworkFit<T>,
         outcome: &Outcome<T>,
         samples: Option<&Samples<T>>,
@@ -38,6 +38,9 @@ impl Report {
     ) -> Self {
         let data = &fit.data;
         let (theta, predicted_with) = predictors(outcome, samples);
+        if !data.standardisation().classes().is_empty() {
+            return Self::of_classes(fit, &theta, predicted_with);
+        }
         let is_test = !data.test_rows().is_empty();
         let (inputs, targets) = if is_test {
             (data.test_inputs(), data.test_targets_in_units())
@@ -54,8 +57,8 @@ impl Report {
             &LEVELS,
             &bar,
         );
-        let mut summary = summary(spec, fit, &theta, predicted_with);
-        let record = Record::new(data.standardisation(), spec);
+        let mut summary = summary(fit, &theta, predicted_with);
+        let record = Record::new(data.standardisation(), &fit.spec);
         match predictions {
             Ok(predictions) => {
                 let title = if is_test {
@@ -77,9 +80,41 @@ impl Report {
         }
     }
 
+    /// The same for a target of classes.
+    fn of_classes<T: Real>(fit: &NetworkFit<T>, theta: &Matrix<T>, predicted_with: String) -> Self {
+        let (data, own) = (&fit.data, fit.data.standardisation());
+        let mut summary = summary(fit, theta, predicted_with);
+        summary.classes = own.classes().to_vec();
+        let record = Record::new(own, &fit.spec);
+        let mut report = Self { summary, trouble: None, record, csv: None, picture: None };
+        if data.test_rows().is_empty() {
+            return report;
+        }
+        match fit.network.predict_classes(theta.as_ref(), data.test_inputs()) {
+            Ok(predictive) => {
+                let targets = data.test_targets_in_units();
+                let rows: Vec<Vec<f64>> =
+                    (0..predictive.rows()).map(|row| predictive.probabilities(row)).collect();
+                report.summary.class_test = Some(classes::score(&rows, targets));
+                let numbers = data.test_rows();
+                report.csv = Some(classes::to_csv(own.classes(), numbers, Some(targets), &rows));
+            }
+            Err(error) => report.trouble = Some(format!("there are no predictions: {error}")),
+        }
+        report
+    }
+
     /// What stands beside a verdict on weights, which hardly anybody wants to know: a network is judged by what it
     /// predicts.
     pub fn in_a_sentence(&self) -> String {
+        if let Some(test) = &self.summary.class_test {
+            return format!(
+                " That is said of the weights. Predictions are judged by their scores: of the {} rows held back, {:.0} \
+                 % have the class that was most probable.",
+                test.rows,
+                100.0 * test.accuracy
+            );
+        }
         match &self.summary.test {
             Some(test) => format!(
                 " That is said of the weights. Predictions are judged by their scores: {:.0} % of the {} rows held \
@@ -124,13 +159,8 @@ fn predictors<T: Real>(outcome: &Outcome<T>, samples: Option<&Samples<T>>) -> (M
     (theta, kept)
 }
 
-fn summary<T: Real>(
-    spec: &NetworkSpec,
-    fit: &NetworkFit<T>,
-    theta: &Matrix<T>,
-    predicted_with: String,
-) -> Network {
-    let (data, names) = (&fit.data, fit.network.parameter_names());
+fn summary<T: Real>(fit: &NetworkFit<T>, theta: &Matrix<T>, predicted_with: String) -> Network {
+    let (data, spec, names) = (&fit.data, &fit.spec, fit.network.parameter_names());
     let sd_of = |precision: Precision, name: &str, unit: f64| {
         let learned = names.iter().position(|parameter| parameter == name);
         let sd = |i: usize| match (precision, learned) {
@@ -144,7 +174,7 @@ fn summary<T: Real>(
         Spread { mean: unit * mean, sd: unit * variance.sqrt() }
     };
     let Architecture { hidden, noise_by_input, .. } = &spec.architecture;
-    let outputs = 1 + usize::from(*noise_by_input);
+    let outputs = spec.architecture.outputs();
     let layers = [&[data.train_inputs().cols()], &hidden[..], &[outputs]].concat();
     let held_back = match &spec.test_rows {
         TestRows::None => "none".to_owned(),
@@ -170,6 +200,8 @@ fn summary<T: Real>(
         held_back,
         predicted_with,
         test: None,
+        class_test: None,
+        classes: Vec::new(),
     }
 }
 
@@ -218,19 +250,25 @@ fn picture(
 pub fn print(network: &Network, out: &mut impl Write) -> Result<()> {
     let layers: Vec<String> = network.layers.iter().map(ToString::to_string).collect();
     let (noise, weight) = (network.noise_sd, network.weight_sd);
+    let noise = match network.classes.len() {
+        0 => format!(
+            "noise sd {} ± {} in units of {}",
+            short(noise.mean),
+            short(noise.sd),
+            network.target
+        ),
+        count => format!("{} is one of {count} classes", network.target),
+    };
     writeln!(
         out,
-        "\n{} weights (layers {}, {}) of sd {:.3} ± {:.3}; noise sd {} ± {} in units of {}",
+        "\n{} weights (layers {}, {}) of sd {:.3} ± {:.3}; {noise}",
         network.weights,
         layers.join("-"),
         network.activation,
         weight.mean,
         weight.sd,
-        short(noise.mean),
-        short(noise.sd),
-        network.target,
     )?;
-    let Some(test) = &network.test else {
+    if network.test.is_none() && network.class_test.is_none() {
         if network.held_back_rows == 0 {
             writeln!(
                 out,
@@ -246,5 +284,8 @@ pub fn print(network: &Network, out: &mut impl Write) -> Result<()> {
         "{} rows trained, {} were held back {}; predicted with {}\n",
         network.training_rows, network.held_back_rows, network.held_back, network.predicted_with
     )?;
-    print_scores(test, out, &network.target)
+    if let Some(test) = &network.test {
+        print_scores(test, out, &network.target)?;
+    }
+    network.class_test.iter().try_for_each(|test| classes::print_scores(test, out))
 }

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use steinflow::Matrix;
 use steinflow_io::record::{FinishedRun, STANDARDISATION, Scores, column};
-use steinflow_models::data::read_new_rows;
+use steinflow_models::data::{Table, read_new_rows};
 use steinflow_models::regression::{Fitted, RowPrediction};
 
 use super::{Answer, AnyScores};
 use crate::args::PredictArguments;
+use crate::classes;
 use crate::error::Result;
 use crate::network::Theta;
 
@@ -16,31 +17,52 @@ pub fn predict(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) 
     let fitted: Fitted = run.json(STANDARDISATION)?;
     let (data, data_dir) = (&arguments.data, arguments.data_dir.as_deref());
     let table = read_new_rows(data, data_dir, fitted.recipe())?;
-    let targets = fitted.targets(&table)?;
     let theta = Theta::read(run)?;
     let parameters: Matrix<f64> = theta.matrix(fitted.parameters())?;
-    let rows = fitted.predict(&parameters, &table)?;
-    let numbers: Vec<usize> = (0..rows.len()).map(|row| table.number(row)).collect();
-    let classes = fitted.classes();
-    let csv = if classes.is_empty() {
-        of_numbers(&rows, &numbers, targets.as_deref(), levels)
-    } else {
-        of_classes(&rows, &numbers, targets.as_deref(), classes)
-    };
-    let scores = targets.as_deref().map(|targets| {
-        if classes.is_empty() {
-            score(&rows, targets, fitted.target_sd())
-        } else {
-            score_classes(&rows, targets)
-        }
-    });
+    let rows = Rows::new(&fitted, fitted.predict(&parameters, &table)?, &table)?;
     Ok(Answer {
-        csv,
-        rows: rows.len(),
+        csv: rows.to_csv(levels),
+        rows: rows.rows.len(),
         target: fitted.target().to_owned(),
         predicted_with: format!("{} {}", parameters.rows(), theta.kind()),
-        scores,
+        scores: rows.scores(),
     })
+}
+
+/// The rows of a table and what is predicted for them.
+pub struct Rows<'a> {
+    fitted: &'a Fitted,
+    rows: Vec<RowPrediction>,
+    numbers: Vec<usize>,
+    targets: Option<Vec<f64>>,
+}
+
+impl<'a> Rows<'a> {
+    pub fn new(fitted: &'a Fitted, rows: Vec<RowPrediction>, table: &Table) -> Result<Self> {
+        let numbers = (0..rows.len()).map(|row| table.number(row)).collect();
+        Ok(Self { fitted, rows, numbers, targets: fitted.targets(table)? })
+    }
+
+    fn probabilities(&self) -> Vec<Vec<f64>> {
+        self.rows.iter().map(|row| row.probabilities.clone()).collect()
+    }
+
+    pub fn to_csv(&self, levels: &[f64]) -> String {
+        let (classes, targets) = (self.fitted.classes(), self.targets.as_deref());
+        if classes.is_empty() {
+            return of_numbers(&self.rows, &self.numbers, targets, levels);
+        }
+        classes::to_csv(classes, &self.numbers, targets, &self.probabilities())
+    }
+
+    /// How good they are, where the targets are known.
+    pub fn scores(&self) -> Option<AnyScores> {
+        let targets = self.targets.as_deref()?;
+        if self.fitted.classes().is_empty() {
+            return Some(score(&self.rows, targets, self.fitted.target_sd()));
+        }
+        Some(AnyScores::Classes(classes::score(&self.probabilities(), targets)))
+    }
 }
 
 fn of_numbers(
@@ -67,47 +89,8 @@ fn of_numbers(
     text
 }
 
-fn of_classes(
-    rows: &[RowPrediction],
-    numbers: &[usize],
-    targets: Option<&[f64]>,
-    classes: &[String],
-) -> String {
-    let quoted = |class: &str| {
-        let needs_quotes = class.contains([',', '"', '\n']);
-        if needs_quotes { format!("\"{}\"", class.replace('"', "\"\"")) } else { class.to_owned() }
-    };
-    let mut header: Vec<String> = vec![column::ROW.into()];
-    header.extend(targets.map(|_| column::TARGET.into()));
-    header.push("class".to_owned());
-    header.extend(classes.iter().map(|class| quoted(&format!("p[{class}]"))));
-    let mut text = header.join(",") + "\n";
-    let name = |class: usize| classes.get(class).map_or(String::new(), |class| quoted(class));
-    for (i, (row, number)) in rows.iter().zip(numbers).enumerate() {
-        let _ = write!(text, "{number}");
-        let target = targets.map(|targets| targets[i] as usize);
-        for class in target.into_iter().chain(row.class()) {
-            let _ = write!(text, ",{}", name(class));
-        }
-        for probability in &row.probabilities {
-            let _ = write!(text, ",{probability}");
-        }
-        text.push('\n');
-    }
-    text
-}
-
 fn mean_log_density(rows: &[RowPrediction]) -> f64 {
     rows.iter().filter_map(|row| row.log_density).sum::<f64>() / rows.len() as f64
-}
-
-fn score_classes(rows: &[RowPrediction], targets: &[f64]) -> AnyScores {
-    let hits = rows.iter().zip(targets).filter(|(row, y)| row.class() == Some(**y as usize));
-    AnyScores::Classes {
-        rows: rows.len(),
-        log_likelihood: mean_log_density(rows),
-        accuracy: hits.count() as f64 / rows.len() as f64,
-    }
 }
 
 fn score(rows: &[RowPrediction], targets: &[f64], unit: f64) -> AnyScores {

@@ -72,7 +72,7 @@ impl Backdrop {
             (dim, shown) if dim * DRAWS <= MOST_DRAWN => {
                 let draws = model.exact_sample(DRAWS, 0);
                 let draws = draws.map(|draws| match &units {
-                    Some(units) => units.show(&draws, dim),
+                    Some(units) => units.show(&draws),
                     None => draws,
                 });
                 let lines = draws.map(|draws| (0..shown).map(|j| histogram(&draws, j)).collect());

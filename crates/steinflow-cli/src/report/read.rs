@@ -20,7 +20,7 @@ pub fn run(run: &FinishedRun, numbers: usize, alone: bool) -> Result<Run> {
     let (summary, config) = (run.summary()?, run.config()?);
     let settings = Settings::parse(&run.path(record::CONFIG), &config)?;
     let mut notes = Vec::new();
-    let points = points(run, &settings, numbers, &mut notes)?;
+    let points = points(run, &settings, summary.moments.len(), numbers, &mut notes)?;
     let backdrop = Backdrop::of(settings, &points).unwrap_or_else(|error| {
         notes.push(format!("the target itself, for it could not be evaluated: {error}"));
         Backdrop::default()
@@ -53,6 +53,7 @@ fn counts(values: &Values, rows: &[usize]) -> Vec<u64> {
 fn points(
     run: &FinishedRun,
     settings: &Settings,
+    parameters: usize,
     numbers: usize,
     notes: &mut Vec<String>,
 ) -> Result<Points> {
@@ -67,9 +68,9 @@ fn points(
         let method = Method::named(settings.method.as_deref().unwrap_or_default())?;
         let blocks =
             method.build_dynamics::<f64>(&Parameters::default()).structure(1).blocks().max(1);
-        // θ and the auxiliary variables.
+        // θ, which may be shown by more numbers than it has, and the auxiliary variables. A network has no moments.
         let mut columns = table.columns_beside(&[column::LOG_DENSITY]);
-        columns.truncate(columns.len() / blocks);
+        columns.truncate(if parameters > 0 { parameters } else { columns.len() / blocks });
         (columns, evenly(table.rows(), MOST_POINTS))
     };
     let (dim, count) = (columns.len(), table.rows());
@@ -149,13 +150,27 @@ fn frames(run: &FinishedRun) -> Result<Option<Frames>> {
     Ok(Some(found))
 }
 
-/// What `predictions.csv` says of rows that were held back: numbers alone, so that commas are ends.
+/// What `predictions.csv` says of rows that were held back, or left out one by one: numbers alone, so that commas are
+/// ends. Classes are shown by their scores.
 fn predictions(run: &FinishedRun, summary: &Summary) -> Result<Option<Predictions>> {
-    let Some((network, test)) =
-        summary.network.as_ref().and_then(|network| Some((network, network.test.as_ref()?)))
-    else {
-        return Ok(None);
+    let (title, target, numbers, classes) = match (&summary.network, &summary.regression) {
+        (Some(own), _) => {
+            let title = "Predictions for rows that were held back";
+            (title, &own.target, own.test.as_ref(), own.class_test.as_ref())
+        }
+        (_, Some(own)) => {
+            let title = "Predictions for every row from all others";
+            (title, &own.target, own.left_out.as_ref(), own.left_out_classes.as_ref())
+        }
+        _ => return Ok(None),
     };
+    let empty =
+        Predictions { title: title.to_owned(), target: target.clone(), ..Predictions::default() };
+    if let Some(scores) = classes {
+        let bins = scores.reliability.iter().map(|bin| (bin.promised, bin.seen));
+        return Ok(Some(Predictions { rows: scores.rows, reliability: bins.collect(), ..empty }));
+    }
+    let Some(scores) = numbers else { return Ok(None) };
     let text = run.text(record::PREDICTIONS)?;
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
@@ -170,16 +185,16 @@ fn predictions(run: &FinishedRun, summary: &Summary) -> Result<Option<Prediction
         let cell = |&i: &usize| rows[i].get(place).copied().unwrap_or(f64::NAN);
         Ok(chosen.iter().map(cell).collect())
     };
-    let found = [(0.5, test.coverage_50), (0.9, test.coverage_90), (0.95, test.coverage_95)];
+    let found = [(0.5, scores.coverage_50), (0.9, scores.coverage_90), (0.95, scores.coverage_95)];
     Ok(Some(Predictions {
         rows: rows.len(),
-        target: network.target.clone(),
         observed: column(column::TARGET)?,
         mean: column(column::MEAN)?,
         low: column(&column::quantile(0.05))?,
         high: column(&column::quantile(0.95))?,
-        pit: test.pit.clone(),
+        pit: scores.pit.clone(),
         coverage: found.into_iter().filter(|(_, found)| found.is_finite()).collect(),
+        ..empty
     }))
 }
 

@@ -157,8 +157,20 @@ pub struct Regression {
     pub effective_parameters: f64,
     /// Rows whose score is not to be trusted.
     pub doubtful_rows: usize,
+    /// The largest Pareto k of a row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_shape: Option<f64>,
     /// The data beside data that the fit draws.
     pub checks: Vec<Check>,
+    /// Scores of every row's prediction from all others, of a target that is a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<Scores>,
+    /// The same of a target of classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out_classes: Option<ClassScores>,
+    /// What is predicted.
+    #[serde(default)]
+    pub target: String,
 }
 
 /// A statistic of the data beside those of data that the fit draws.
@@ -199,9 +211,15 @@ pub struct Network {
     pub held_back: String,
     /// Which particles or samples predict.
     pub predicted_with: String,
-    /// Scores on the rows held back.
+    /// Scores on the rows held back, of a target that is a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<Scores>,
+    /// Scores on the rows held back, of a target of classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_test: Option<ClassScores>,
+    /// The classes of such a target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
 }
 
 /// Over particles or samples.
@@ -213,6 +231,41 @@ pub struct Spread {
     /// Standard deviation.
     #[serde(deserialize_with = "number")]
     pub sd: f64,
+}
+
+/// Scores of predicted classes.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ClassScores {
+    /// How many rows.
+    pub rows: usize,
+    /// Mean over rows of the log of the probability of the class that was seen.
+    #[serde(deserialize_with = "number")]
+    pub log_likelihood: f64,
+    /// Share of rows whose most probable class was seen.
+    #[serde(deserialize_with = "number")]
+    pub accuracy: f64,
+    /// How often what was given a probability was seen, by tenths.
+    pub reliability: Vec<Reliability>,
+}
+
+impl ClassScores {
+    /// The mean of |seen − promised| over all classes of all rows.
+    pub fn miscalibration(&self) -> f64 {
+        let count: usize = self.reliability.iter().map(|bin| bin.count).sum();
+        let error = |bin: &Reliability| bin.count as f64 * (bin.seen - bin.promised).abs();
+        self.reliability.iter().map(error).sum::<f64>() / count as f64
+    }
+}
+
+/// Classes of rows that were given about the same probability.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Reliability {
+    /// How many.
+    pub count: usize,
+    /// The mean of the probabilities.
+    pub promised: f64,
+    /// The share that was seen.
+    pub seen: f64,
 }
 
 /// Scores on test rows, in the target's own units unless they say otherwise.

@@ -49,16 +49,16 @@ pub mod column {
     }
 }
 
-/// The columns of particles z = (θ, r, …): θ under the model's names, auxiliary variables as `r_NAME`.
-pub fn state_columns(blocks: &[&str], names: &[String]) -> Vec<String> {
-    let of_block = |(index, block): (usize, &&str)| {
-        let name = |name: &String| match index {
-            0 => name.clone(),
-            _ => format!("{block}_{name}"),
-        };
-        names.iter().map(name).collect::<Vec<_>>()
-    };
-    blocks.iter().enumerate().flat_map(of_block).collect()
+/// The columns of particles z = (θ, r, …): θ under the names of the parameters, auxiliary variables as `r_NAME` of
+/// the coordinate that they belong to.
+pub fn state_columns(
+    blocks: &[&str],
+    (parameters, coordinates): (&[String], &[String]),
+) -> Vec<String> {
+    let auxiliary =
+        |block: &&str| coordinates.iter().map(|name| format!("{block}_{name}")).collect::<Vec<_>>();
+    let others = blocks.iter().skip(1).flat_map(auxiliary);
+    parameters.iter().cloned().chain(others).collect()
 }
 
 /// A table that was read.

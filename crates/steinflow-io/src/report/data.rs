@@ -106,9 +106,12 @@ pub struct Frames {
     pub values: Vec<Vec<Vec<f64>>>,
 }
 
-/// Predictions for rows that were held back, with a 90 % interval.
+/// Predictions for rows that were held back, or left out one by one, with a 90 % interval.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Predictions {
+    /// Which rows these are.
+    #[serde(skip)]
+    pub title: String,
     /// Rows in the run's own table.
     pub rows: usize,
     /// What was predicted.
@@ -129,6 +132,8 @@ pub struct Predictions {
     pub pit: Vec<usize>,
     /// Promised and found shares of rows inside central intervals.
     pub coverage: Vec<(f64, f64)>,
+    /// Promised and found shares of classes, where the target has those.
+    pub reliability: Vec<(f64, f64)>,
 }
 
 /// At most `most` of `count` rows, evenly spaced, the first and the last among them.

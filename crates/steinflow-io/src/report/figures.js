@@ -132,17 +132,29 @@ function drawDiscrepancy(parent, runs) {
   });
 }
 
-function drawPredictions(parent, { target, rows, observed, mean, low, high, pit, coverage }) {
-  const limits = extent([...observed, ...mean]);
-  plot(parent, {
-    key: 'observed', title: `Predicted and observed, with 90 % intervals (${rows} rows)`,
-    layers: [
-      { kind: 'line', x: limits, y: limits, style: 'target', silent: true },
-      { kind: 'intervals', x: observed, low, high, yValues: [...low, ...high] },
-      { kind: 'points', x: observed, y: mean, style: 's0' },
-    ],
-    x: { label: `observed ${target}` }, y: { label: `predicted ${target}` },
-  });
+function drawPredictions(parent, { target, rows, observed, mean, low, high, pit, coverage, reliability }) {
+  if (observed.length) {
+    const limits = extent([...observed, ...mean]);
+    plot(parent, {
+      key: 'observed', title: `Predicted and observed, with 90 % intervals (${rows} rows)`,
+      layers: [
+        { kind: 'line', x: limits, y: limits, style: 'target', silent: true },
+        { kind: 'intervals', x: observed, low, high, yValues: [...low, ...high] },
+        { kind: 'points', x: observed, y: mean, style: 's0' },
+      ],
+      x: { label: `observed ${target}` }, y: { label: `predicted ${target}` },
+    });
+  }
+  if (reliability.length) {
+    plot(parent, {
+      key: 'reliability', title: `Calibration: how often classes of ${target} with about the same probability were seen (${rows} rows)`,
+      layers: [
+        { kind: 'line', x: [0, 1], y: [0, 1], style: 'target', silent: true },
+        { kind: 'points', x: reliability.map((c) => c[0]), y: reliability.map((c) => c[1]), style: 's0 large' },
+      ],
+      x: { label: 'predicted probability', limits: [0, 1] }, y: { label: 'share seen', limits: [0, 1.03] },
+    });
+  }
   if (pit.length) {
     const total = pit.reduce((a, b) => a + b, 0);
     plot(parent, {

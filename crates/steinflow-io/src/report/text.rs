@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::data::Run;
 use super::escape::escape;
 use super::{number, table, verdict_class, verdict_in_words};
-use crate::record::{Diagnosis, Evidence, Network, Spread};
+use crate::record::{Check, ClassScores, Diagnosis, Evidence, Network, Regression, Scores, Spread};
 
 /// More moments than this are in `summary.json`.
 const MOST_MOMENTS: usize = 50;
@@ -18,10 +18,10 @@ operator. Advances in Neural Information Processing Systems 34 (NeurIPS 2021). a
 
 pub(super) fn body(run: &Run, is_live: bool) -> String {
     let mut html = format!("<header id=\"now\">{}</header>\n<main>\n", now(run, is_live));
-    // What a network says of the world comes before what its weights are.
-    if run.predictions.is_some() {
+    // What a model says of the world comes before what its parameters are.
+    if let Some(predictions) = &run.predictions {
         let dashed = "<p class=\"lead\">Dashed: where perfect predictions would be.</p>";
-        html += &section("predictions", "Predictions for rows that were held back", dashed);
+        html += &section("predictions", &predictions.title, dashed);
     }
     let dim = run.points.dim;
     if run.frames.is_some() || dim == 2 {
@@ -125,7 +125,7 @@ fn evidence(evidence: &[Evidence]) -> String {
     )
 }
 
-/// Moments and shares, or how a network predicts.
+/// Moments and shares, and how a model predicts.
 pub(super) fn numbers(run: &Run) -> String {
     let summary = &run.summary;
     let mut html = String::from("<div class=\"tables\">");
@@ -159,6 +159,9 @@ pub(super) fn numbers(run: &Run) -> String {
     if let Some(network) = &summary.network {
         html += &network_tables(network);
     }
+    if let Some(regression) = &summary.regression {
+        html += &regression_tables(regression);
+    }
     html += "</div>";
     if summary.moments.len() > MOST_MOMENTS {
         let more = summary.moments.len() - MOST_MOMENTS;
@@ -183,17 +186,61 @@ fn network_tables(network: &Network) -> String {
     ];
     let mut html = table("The network", &["", ""], &rows);
     if let Some(test) = &network.test {
-        let rows = [
-            row("log-likelihood per row", number(test.log_likelihood)),
-            row("RMSE", number(test.rmse)),
-            row("CRPS", number(test.crps)),
-            row("inside the 50 % interval", percent(test.coverage_50)),
-            row("inside the 90 % interval", percent(test.coverage_90)),
-            row("inside the 95 % interval", percent(test.coverage_95)),
-        ];
-        html += &table(&format!("Scores on {} rows held back", test.rows), &["", ""], &rows);
+        html += &scores_table(&format!("Scores on {} rows held back", test.rows), test);
+    }
+    if let Some(test) = &network.class_test {
+        html += &class_scores_table(&format!("Scores on {} rows held back", test.rows), test);
     }
     html
+}
+
+fn scores_table(title: &str, scores: &Scores) -> String {
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let rows = [
+        row("log-likelihood per row", number(scores.log_likelihood)),
+        row("RMSE", number(scores.rmse)),
+        row("CRPS", number(scores.crps)),
+        row("inside the 50 % interval", percent(scores.coverage_50)),
+        row("inside the 90 % interval", percent(scores.coverage_90)),
+        row("inside the 95 % interval", percent(scores.coverage_95)),
+    ];
+    table(title, &["", ""], &rows)
+}
+
+fn class_scores_table(title: &str, scores: &ClassScores) -> String {
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let rows = [
+        row("log-likelihood per row", number(scores.log_likelihood)),
+        row("most probable class seen", percent(scores.accuracy)),
+        row("|seen − promised|, on average", number(scores.miscalibration())),
+    ];
+    table(title, &["", ""], &rows)
+}
+
+/// Rows predicted from all others, how far to trust that, and data drawn from the fit.
+fn regression_tables(regression: &Regression) -> String {
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let (score, error) = (number(regression.log_score), number(regression.standard_error));
+    let mut rows = vec![
+        row("log score", format!("{score} ± {error}")),
+        row("parameters in use", number(regression.effective_parameters)),
+        row("doubtful rows (Pareto k above 0.7)", regression.doubtful_rows.to_string()),
+    ];
+    rows.extend(regression.largest_shape.map(|shape| row("largest Pareto k", number(shape))));
+    let title = format!("Each of {} rows predicted from all others", regression.rows);
+    let mut html = table(&title, &["", ""], &rows);
+    let title = "Scores of those predictions";
+    html += &regression.left_out.as_ref().map_or(String::new(), |own| scores_table(title, own));
+    let classes = regression.left_out_classes.as_ref();
+    html += &classes.map_or(String::new(), |own| class_scores_table(title, own));
+    let check = |check: &Check| {
+        let [low, high] = check.drawn.map(number);
+        let drawn = format!("{low} to {high}");
+        vec![check.name.clone(), number(check.seen), drawn, percent(check.share_above)]
+    };
+    let rows: Vec<_> = regression.checks.iter().map(check).collect();
+    let header = ["", "data", "drawn from the fit (90 %)", "above the data"];
+    html + &table("The data beside data that the fit draws", &header, &rows)
 }
 
 pub(super) fn citation(versions: &[&str]) -> String {

@@ -24,6 +24,8 @@ pub struct Choices {
     pub helpers: Vec<String>,
     /// What to do about cells that are empty.
     pub missing: Missing,
+    /// How many rows back the target's own past is among the features.
+    pub lags: usize,
 }
 
 /// What is done about rows with cells that are empty.
@@ -80,6 +82,7 @@ impl Choices {
             helpers: formula.helpers,
             groups,
             missing,
+            lags: spec.lags.unwrap_or(0),
         })
     }
 }

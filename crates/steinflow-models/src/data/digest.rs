@@ -23,6 +23,11 @@ pub fn content_sha256(values: &Matrix<f64>) -> String {
     hexadecimal(&hasher.finalize())
 }
 
+/// SHA-256 of a text.
+pub(crate) fn text_sha256(text: &str) -> String {
+    hexadecimal(&Sha256::digest(text))
+}
+
 /// SHA-256 of the bytes of a file.
 pub fn file_sha256(file: impl AsRef<Path>) -> io::Result<String> {
     let mut file = File::open(file)?;

@@ -8,14 +8,13 @@ pub const DATA_FOLDER_VARIABLE: &str = "STEINFLOW_DATA";
 /// Where fetched data sets are kept: `$XDG_CACHE_HOME/steinflow` or the platform's usual place;
 /// `None` where there is no home.
 pub fn cache_folder() -> Option<PathBuf> {
-    let home = || folder_variable(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
     let cache = folder_variable("XDG_CACHE_HOME").or_else(|| {
         if cfg!(windows) {
             folder_variable("LOCALAPPDATA")
         } else if cfg!(target_os = "macos") {
-            home().map(|home| home.join("Library/Caches"))
+            home_folder().map(|home| home.join("Library/Caches"))
         } else {
-            home().map(|home| home.join(".cache"))
+            home_folder().map(|home| home.join(".cache"))
         }
     });
     cache.map(|cache| cache.join("steinflow"))
@@ -29,7 +28,12 @@ pub fn search_folders(data_dir: Option<&Path>) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The user's own folder.
+pub(crate) fn home_folder() -> Option<PathBuf> {
+    folder_variable(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
+}
+
 /// A variable that is set to something.
-fn folder_variable(name: &str) -> Option<PathBuf> {
+pub(crate) fn folder_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

@@ -29,6 +29,9 @@ pub struct Recipe {
     /// Columns that are needed for that alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     helpers: Vec<String>,
+    /// How many rows back the target's own past is among the features.
+    #[serde(default)]
+    lags: usize,
 }
 
 /// A column that is used.
@@ -110,7 +113,15 @@ impl Recipe {
             notes.extend(lost.map(|lost| format!("{}: left out with {lost}", factors.join(":"))));
             lost.is_none()
         });
-        Ok((Self { missing: choices.missing, target, columns, interactions, helpers }, notes))
+        let lags = choices.lags;
+        let is_number = |own: &Column| own.name != target || matches!(own.kind, Kind::Number);
+        if lags > 0 && !columns.iter().all(is_number) {
+            return Err(TableError::LagsOfWords { file: frame.file.clone(), column: target });
+        }
+        if lags > 0 {
+            notes.push(format!("{target}: its last {lags} values are features of every row"));
+        }
+        Ok((Self { missing: choices.missing, target, columns, interactions, helpers, lags }, notes))
     }
 
     /// The table that the recipe makes of the data that it was chosen for.
@@ -143,6 +154,7 @@ impl Recipe {
             columns: columns.iter().map(column).collect(),
             interactions: Vec::new(),
             helpers: Vec::new(),
+            lags: 0,
         }
     }
 
@@ -204,7 +216,10 @@ impl Recipe {
             let factors: Vec<&str> = product.iter().map(|&place| names[place].as_str()).collect();
             factors.join(":")
         };
-        let names: Vec<String> = products.iter().map(name).collect();
+        // The past stands first: the last column is the target's, unless another is named.
+        let lagged = (1..=self.lags).map(|lag| format!("{}[t-{lag}]", self.target));
+        let names: Vec<String> = lagged.chain(products.iter().map(name)).collect();
+        let past = self.past(frame)?;
         let mut base = Vec::new();
         let (mut values, mut lines, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         for row in 0..frame.rows.len() {
@@ -218,20 +233,58 @@ impl Recipe {
                 }
                 Some(_) => continue,
             }
+            let Some(past) = past.before(row) else { continue };
             base.clear();
             for (own, &place) in used().zip(&places) {
                 own.append(frame, row, place, &mut base)?;
             }
             let product =
                 |product: &Vec<usize>| product.iter().map(|&place| base[place]).product::<f64>();
-            values.extend(products.iter().map(product));
+            values.extend(past.chain(products.iter().map(product)));
             lines.push(frame.lines[row]);
             numbers.push(row);
         }
-        let values = Matrix::from_vec(values, lines.len(), products.len())
+        let values = Matrix::from_vec(values, lines.len(), names.len())
             .filter(|values| values.rows() > 0)
-            .ok_or_else(|| TableError::NoWholeRows { file: frame.file.clone() })?;
+            .ok_or_else(|| match self.lags {
+                0 => TableError::NoWholeRows { file: frame.file.clone() },
+                lags => TableError::TooManyLags { file: frame.file.clone(), lags },
+            })?;
         Ok(Table::new(frame.file.clone(), names, values, lines, numbers))
+    }
+}
+
+impl Recipe {
+    /// The target's values that are features of later rows, where they are there.
+    fn past(&self, frame: &Frame) -> Result<Past, TableError> {
+        if self.lags == 0 {
+            return Ok(Past { lags: 0, values: Vec::new() });
+        }
+        let missing =
+            || TableError::MissingFeature { file: frame.file.clone(), column: self.target.clone() };
+        let place =
+            frame.columns.iter().position(|name| *name == self.target).ok_or_else(missing)?;
+        let value = |row: usize| {
+            let is_there = !is_missing(frame.cell(row, place));
+            is_there.then(|| Kind::Number.read(frame, row, place)).transpose()
+        };
+        let values = (0..frame.rows.len()).map(value).collect::<Result<_, _>>()?;
+        Ok(Past { lags: self.lags, values })
+    }
+}
+
+/// The target's own past.
+struct Past {
+    lags: usize,
+    values: Vec<Option<f64>>,
+}
+
+impl Past {
+    /// The values before a row, the last first, if all of them are there.
+    fn before(&self, row: usize) -> Option<impl Iterator<Item = f64>> {
+        let own = &self.values[row.checked_sub(self.lags)?.min(self.values.len())..];
+        let own: Option<Vec<f64>> = own.iter().take(self.lags).copied().collect();
+        own.map(|own| own.into_iter().rev())
     }
 }
 

@@ -63,8 +63,17 @@ impl Standardisation {
             feature_names: features.iter().map(|&j| table.columns()[j].clone()).collect(),
             target_name,
             input_scalings,
-            target_scaling: Scaling::of(table, target, train)?,
+            target_scaling: match table.recipe().levels(&table.columns()[target]) {
+                // The numbers of classes stay as they are.
+                Some(_) => Scaling { mean: 0.0, sd: 1.0 },
+                None => Scaling::of(table, target, train)?,
+            },
         })
+    }
+
+    /// The names of the target's classes; none for a target that is a number.
+    pub fn classes(&self) -> &[String] {
+        self.recipe.levels(&self.target_name).unwrap_or_default()
     }
 
     /// Rows of another file, in the standard units of the training rows. Columns are matched by name,

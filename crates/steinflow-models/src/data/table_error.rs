@@ -176,6 +176,30 @@ pub enum TableError {
         file: PathBuf,
     },
 
+    /// The past of a target that is no number.
+    #[error(
+        "{}: lags are of numbers, and the target `{column}` is none: leave --lags out, or name another target",
+        .file.display()
+    )]
+    LagsOfWords {
+        /// The file.
+        file: PathBuf,
+        /// The target.
+        column: String,
+    },
+
+    /// No row has as many before it.
+    #[error(
+        "{}: no row has {lags} whole rows before it: give fewer --lags; a file to predict for needs the rows before, \
+         with their targets", .file.display()
+    )]
+    TooManyLags {
+        /// The file.
+        file: PathBuf,
+        /// How many.
+        lags: usize,
+    },
+
     /// A cell that is infinite, NaN, or too large for a number.
     #[error(
         "{}, line {line}, column `{column}`: `{text}` is not finite: replace it or remove the row",

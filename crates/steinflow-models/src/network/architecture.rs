@@ -3,6 +3,7 @@
 
 use steinflow::Error;
 
+use super::likelihood::Likelihood;
 use super::{Precision, Precisions};
 use crate::Result;
 
@@ -42,8 +43,9 @@ impl Activation {
     }
 }
 
-/// Hidden layers and their activation; the input is as wide as the data, the output is one number, and a
-/// second one where the noise depends on the input.
+/// Hidden layers, their activation, and what the outputs say; the input is as wide as the data. A target that is a
+/// number takes one output, and a second one where the noise depends on the input; a target of classes takes one for
+/// every class.
 ///
 /// ```
 /// use steinflow_models::network::{Activation, Architecture};
@@ -61,18 +63,41 @@ pub struct Architecture {
     pub activation: Activation,
     /// Whether the noise depends on the input, by a second output.
     pub noise_by_input: bool,
+    /// How many classes the target has; 0 for a target that is a number.
+    pub classes: usize,
 }
 
 impl Default for Architecture {
     /// One hidden layer of 50 rectified linear units.
     fn default() -> Self {
-        Self { hidden: vec![50], activation: Activation::Relu, noise_by_input: false }
+        Self { hidden: vec![50], activation: Activation::Relu, noise_by_input: false, classes: 0 }
     }
 }
 
 impl Architecture {
-    fn outputs(&self) -> usize {
-        1 + usize::from(self.noise_by_input)
+    /// Numbers that come out of the last layer.
+    pub fn outputs(&self) -> usize {
+        match self.classes {
+            0 => 1 + usize::from(self.noise_by_input),
+            classes => classes,
+        }
+    }
+
+    pub(super) fn likelihood(&self) -> Result<Likelihood> {
+        match (self.classes, self.noise_by_input) {
+            (0, false) => Ok(Likelihood::Normal),
+            (0, true) => Ok(Likelihood::NormalByInput),
+            (1, _) => {
+                Err(Error::setting("classes", 1, "give two or more: one says nothing").into())
+            }
+            (_, false) => Ok(Likelihood::Classes),
+            (_, true) => Err(Error::setting(
+                "noise",
+                "input",
+                "a target of classes has no noise beside its probabilities; leave it out",
+            )
+            .into()),
+        }
     }
 
     /// M, the number of weights and biases of a network with `features` inputs.

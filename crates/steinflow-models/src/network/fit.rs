@@ -11,9 +11,9 @@ use crate::{Model, ModelInfo, ModelSpec, NETWORK, Result};
 /// How it is listed.
 pub(crate) const ENTRY: ModelInfo = ModelInfo {
     name: NETWORK,
-    title: "Bayesian neural network for regression",
+    title: "Bayesian neural network, for a number or for classes",
     formula: "y ~ N(net(x), 1/γ), weights and biases ~ N(0, 1/λ), γ, λ ~ Gamma(1, 0.1) carried as \
-              logarithms, and γeˢ⁽ˣ⁾ in place of γ with noise input; one hidden layer of 50 ReLU units unless hidden says otherwise; features \
+              logarithms, and γeˢ⁽ˣ⁾ in place of γ with noise input; P(y = k) ∝ exp(netₖ(x)) for a target of words or of categorical; one hidden layer of 50 ReLU units unless hidden says otherwise; features \
               and y are standardised by the training rows",
     reference: "Hernández-Lobato and Adams (2015), arXiv:1502.05336",
     options: &[
@@ -127,7 +127,7 @@ impl NetworkSpec {
         };
         let hidden = spec.hidden.clone().unwrap_or(default.hidden);
         Ok(Self {
-            architecture: Architecture { hidden, activation, noise_by_input },
+            architecture: Architecture { hidden, activation, noise_by_input, classes: 0 },
             precisions: Precisions { noise, weights: precision(spec.weight_precision) },
             test_rows,
         })
@@ -141,35 +141,45 @@ pub struct NetworkFit<T> {
     pub data: RegressionData,
     /// The posterior given the training rows.
     pub network: Bnn<T>,
+    /// What both are made by.
+    pub spec: NetworkSpec,
 }
 
 impl<T: Real> NetworkFit<T> {
     /// Reads the data of `spec` and builds its network.
     pub fn new(spec: &ModelSpec) -> Result<Self> {
-        let network = NetworkSpec::new(spec)?;
-        let data = regression_data(spec, network.test_rows)?;
+        let mut own = NetworkSpec::new(spec)?;
+        let data = regression_data(spec, &own.test_rows)?;
+        own.architecture.classes = data.standardisation().classes().len();
+        let of_noise = [spec.noise_precision, spec.noise_rate];
+        if let Some(given) = of_noise.into_iter().flatten().next()
+            && own.architecture.classes > 0
+        {
+            let remedy = "its target has classes, and no noise beside their probabilities";
+            return Err(spec.not_taken("noise", given, remedy));
+        }
         let (inputs, targets) = (data.train_inputs(), data.train_targets());
-        let network = Bnn::new(&network.architecture, inputs, targets, network.precisions)?;
-        Ok(Self { data, network })
+        let network = Bnn::new(&own.architecture, inputs, targets, own.precisions)?;
+        Ok(Self { data, network, spec: own })
     }
 }
 
-fn regression_data(spec: &ModelSpec, held_back: TestRows) -> Result<RegressionData> {
+fn regression_data(spec: &ModelSpec, held_back: &TestRows) -> Result<RegressionData> {
     let (table, named) = spec.read_table(Some(DEFAULT_DATA))?;
     let rows = table.values().rows();
     let target = Choices::of(spec)?.target;
     let target = target.as_deref();
     let split = match held_back {
         TestRows::None => return RegressionData::train_only(&table, target),
-        TestRows::Fraction { fraction, seed } => Split::random(rows, fraction, seed)?,
-        TestRows::File { path, index } => Split::from_file(&path, rows, index)?,
+        TestRows::Fraction { fraction, seed } => Split::random(rows, *fraction, *seed)?,
+        TestRows::File { path, index } => Split::from_file(path, rows, *index)?,
         TestRows::Standard(index) => {
             let Some(name) = named else {
                 let remedy = "a file has no standard splits: give --split-file, --test-fraction, or \
                               a data set by name";
                 return Err(LibraryError::setting("split", index, remedy).into());
             };
-            find(name, spec.data_dir.as_deref())?.split(index)?
+            find(name, spec.data_dir.as_deref())?.split(*index)?
         }
     };
     RegressionData::new(&table, target, &split)

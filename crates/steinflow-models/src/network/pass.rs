@@ -8,7 +8,8 @@ use steinflow::Real;
 
 use super::aligned::Aligned;
 use super::architecture::{Layer, Layout};
-use super::{Activation, few_inputs, noise, simd};
+use super::likelihood::Likelihood;
+use super::{Activation, few_inputs, simd};
 
 /// A few rows of data, feature by feature.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,7 @@ pub(super) fn width(rows: usize) -> usize {
 pub(super) struct Network<'a> {
     pub(super) layout: &'a Layout,
     pub(super) activation: Activation,
+    pub(super) likelihood: Likelihood,
 }
 
 /// What one pass needs besides θ and the data.
@@ -97,26 +99,25 @@ impl<T: Real> Workspace<T> {
         f
     }
 
-    /// Adds c ∂ℓ/∂w to `score`, with ℓ = −½γ Σ (y − f)², for `factor` = cγ and `scale` = c, and returns
-    /// Σ (y − f)²; where the noise depends on the input, Σ eˢ(y − f)² and Σ s.
+    /// Adds c ∂ℓ/∂w to `score`, for the `factors` cγ and c, and returns the sums of [`Likelihood::slopes`].
     pub(super) fn add_score(
         &mut self,
         network: Network<'_>,
         theta: &[T],
         tile: Tile<'_, T>,
-        (factor, scale): (T, T),
+        factors: (T, T),
         score: &mut [T],
     ) -> (T, T) {
-        let Network { layout, activation } = network;
+        let Network { layout, activation, likelihood } = network;
         let width = tile.targets.len();
         let f = self.forward(network, theta, tile.inputs, width);
-        let sums = if layout.output.outputs == 1 {
+        let sums = if likelihood == Likelihood::Normal {
             simd::residuals(tile.targets, f, tile.rows);
-            let (squares, sum) = simd::scale_and_sum(factor, f);
+            let (squares, sum) = simd::scale_and_sum(factors.0, f);
             self.add_output_score(network, theta, tile, sum, score);
             (squares, T::zero())
         } else {
-            let sums = noise::slopes(tile.targets, f, tile.rows, factor, scale);
+            let sums = likelihood.slopes(tile.targets, f, tile.rows, factors);
             self.add_output_scores(network, theta, tile, score);
             sums
         };
@@ -127,7 +128,7 @@ impl<T: Real> Workspace<T> {
     /// From δ of the one output, whose sum is given, to δ of the last hidden layer.
     fn add_output_score(
         &mut self,
-        Network { layout, activation }: Network<'_>,
+        Network { layout, activation, .. }: Network<'_>,
         theta: &[T],
         tile: Tile<'_, T>,
         sum: T,
@@ -152,7 +153,7 @@ impl<T: Real> Workspace<T> {
     /// The same from δ of several outputs.
     fn add_output_scores(
         &mut self,
-        Network { layout, activation }: Network<'_>,
+        Network { layout, activation, .. }: Network<'_>,
         theta: &[T],
         tile: Tile<'_, T>,
         score: &mut [T],

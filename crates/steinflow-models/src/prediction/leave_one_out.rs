@@ -63,6 +63,13 @@ impl LeaveOneOut {
     }
 }
 
+/// How much every draw counts without a row whose log densities these are; they sum to 1.
+pub(crate) fn left_out_weights(log_densities: &[f64]) -> Vec<f64> {
+    let (weights, _) = smoothed_weights(log_densities);
+    let total = log_sum(&weights);
+    weights.iter().map(|weight| (weight - total).exp()).collect()
+}
+
 /// Of a sum of independent numbers.
 fn standard_error(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let count = values.clone().count() as f64;

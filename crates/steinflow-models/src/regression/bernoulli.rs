@@ -6,27 +6,11 @@ use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
 use super::family::Family;
+use super::listed::{Listed, Observed};
 use super::multinomial::draw_class;
-use super::{Design, Prior, Regression, with_options};
+use super::{Design, Regression, with_options};
 use crate::data::Table;
-use crate::{Model, ModelInfo, ModelSpec, Result};
-
-/// How it is listed.
-pub(crate) const ENTRY: ModelInfo = ModelInfo {
-    name: "logistic-regression",
-    title: "Bayesian logistic regression",
-    formula: "P(y = 1) = 1/(1 + exp(−Xβ)), β ~ N(0, s²) for standardised features, s = prior-sd",
-    reference: "textbook",
-    options: with_options!("prior", "groups", "slopes"),
-    single: build,
-    double: build,
-};
-
-fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
-    let design = Design::of(spec)?;
-    let prior = Prior::of(spec, design.names().len())?;
-    Ok(Box::new(LogisticRegression::<T>::of(design, prior)?))
-}
+use crate::{ModelSpec, Result};
 
 /// The posterior of the coefficients of a logistic regression. It has no closed form.
 pub type LogisticRegression<T> = Regression<T, Bernoulli>;
@@ -35,14 +19,8 @@ impl<T: Real> LogisticRegression<T> {
     /// Predicts column `target` of `table` (the last one when `None`), which holds 0 and 1, from all
     /// others.
     pub fn new(table: &Table, target: Option<&str>, prior_sd: f64) -> Result<Self> {
-        let design = Design::new(table, target)?;
-        let prior = Prior::normal(prior_sd, design.names().len())?;
-        Self::of(design, prior)
-    }
-
-    fn of(design: Design, prior: Prior) -> Result<Self> {
-        let (classes, y) = design.two_classes()?;
-        Ok(Regression::assemble(design, Bernoulli { classes }, prior, &y, 0.0))
+        let spec = ModelSpec { prior_sd: Some(prior_sd), ..ModelSpec::default() };
+        Self::of(Design::new(table, target)?, &spec)
     }
 }
 
@@ -109,6 +87,19 @@ impl<T: Real> WithSimd for FromDecay<'_, T> {
         }
         let margins: f64 = margins.into_iter().map(Real::as_f64).sum();
         margins - products.into_iter().map(Real::as_f64).product::<f64>().ln()
+    }
+}
+
+impl Listed for Bernoulli {
+    const NAME: &'static str = "logistic-regression";
+    const TITLE: &'static str = "Bayesian logistic regression";
+    const FORMULA: &'static str =
+        "P(y = 1) = 1/(1 + exp(−Xβ)), β ~ N(0, s²) for standardised features, s = prior-sd";
+    const OPTIONS: &'static [&'static str] = with_options!("prior", "groups", "slopes");
+
+    fn observe(design: Design, _spec: &ModelSpec) -> Result<Observed<Self>> {
+        let (classes, target) = design.two_classes()?;
+        Ok(Observed { family: Self { classes }, design, target, base: 0.0 })
     }
 }
 

@@ -38,6 +38,7 @@ struct Roles<'a> {
     noise: Option<&'a str>,
     groups: &'a [String],
     slopes: &'a [String],
+    may_lack_features: bool,
 }
 
 impl Design {
@@ -58,13 +59,14 @@ impl Design {
     }
 
     /// By the options of a model.
-    pub(crate) fn of(spec: &ModelSpec) -> Result<Self> {
+    pub(crate) fn of(spec: &ModelSpec, needs_features: bool) -> Result<Self> {
         let (table, _) = spec.read_table(None)?;
         let roles = Roles {
             offset: spec.offset.as_deref(),
             noise: spec.noise_column.as_deref(),
             groups: spec.groups.as_deref().unwrap_or_default(),
             slopes: spec.slopes.as_deref().unwrap_or_default(),
+            may_lack_features: !needs_features,
         };
         if roles.groups.is_empty() && !roles.slopes.is_empty() {
             let remedy =
@@ -94,7 +96,7 @@ impl Design {
                 && !groups.contains(column)
         };
         let features: Vec<usize> = (0..table.columns().len()).filter(is_feature).collect();
-        if features.is_empty() && groups.is_empty() {
+        if features.is_empty() && groups.is_empty() && !roles.may_lack_features {
             let file = table.file().to_owned();
             return Err(TableError::NoFeatures { file, target: target_name });
         }

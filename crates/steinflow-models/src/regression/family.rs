@@ -4,7 +4,9 @@
 use std::fmt::Debug;
 
 use rand_chacha::ChaCha8Rng;
-use steinflow::Real;
+use steinflow::{Matrix, Real};
+
+use crate::Result;
 
 /// A likelihood with linear predictors.
 ///
@@ -72,6 +74,23 @@ pub trait Family: Clone + Debug + PartialEq + Send + Sync + 'static {
         self.clone()
     }
 
+    /// Predictors that are no lines, for every draw of the parameters and every row of features, both as a user sees
+    /// them; `without_the_row`, for rows of the fit, each by all others.
+    fn conditionals(
+        &self,
+        parameters: &Matrix<f64>,
+        rows: &[Vec<f64>],
+        without_the_row: bool,
+    ) -> Option<Result<Vec<Vec<[f64; 2]>>>> {
+        let _ = (parameters, rows, without_the_row);
+        None
+    }
+
+    /// How many draws of the parameters predict at most, where each takes long.
+    fn most_draws(&self) -> Option<usize> {
+        None
+    }
+
     /// E y and its variance, in the target's own units, given the predictors of a row.
     fn moments(&self, eta: &[f64], extras: &[f64]) -> (f64, f64);
 
@@ -114,7 +133,7 @@ mod tests {
     use steinflow::random::{Purpose, stream};
 
     use super::super::{
-        Bernoulli, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson, StudentT,
+        Bernoulli, Mixture, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson, StudentT,
     };
     use super::{Family, digamma};
 
@@ -158,6 +177,8 @@ mod tests {
         is_sound(&Normal { known: None, units }, &[0.4], &[-0.3], &line, 0.01);
         is_sound(&Normal { known: Some(0.7), units }, &[0.4], &[], &line, 0.01);
         is_sound(&StudentT { units }, &[0.4], &[-0.3, 2.2], &line, 0.01);
+        let extras = [-0.2, 0.4, -0.7, 0.1, -1.2, 0.3, -0.5, 0.9];
+        is_sound(&Mixture { components: 3, units }, &[0.4], &extras, &line, 0.01);
         is_sound(&Poisson, &[1.3], &[], &counts, 1.0);
         is_sound(&NegativeBinomial, &[1.3], &[-0.5], &counts, 1.0);
         let family = Bernoulli { classes: ["no".into(), "yes".into()] };

@@ -1,5 +1,7 @@
 //! A regression without its data: all but the parameters that predicting new rows takes.
 
+use std::borrow::Cow;
+
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -8,12 +10,13 @@ use steinflow::{Error, Matrix};
 
 use super::groups::{FittedTerm, PlacedTerm};
 use super::{
-    Bernoulli, Design, Family, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson, StudentT,
+    Bernoulli, Design, Family, Mixture, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson,
+    Process, StudentT,
 };
 use crate::Result;
 use crate::data::{Recipe, Table, TableError};
 use crate::prediction::check::{OF_NUMBERS, share_of};
-use crate::prediction::{Check, LeaveOneOut};
+use crate::prediction::{Check, LeaveOneOut, left_out_weights};
 
 /// What predicts, together with parameters in the units of the table.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -42,11 +45,13 @@ pub struct Fitted {
 enum Kind {
     Normal(Normal),
     StudentT(StudentT),
+    Mixture(Mixture),
     Bernoulli(Bernoulli),
     Multinomial(Multinomial),
     Ordinal(Ordinal),
     Poisson(Poisson),
     NegativeBinomial(NegativeBinomial),
+    Process(Process),
 }
 
 macro_rules! families {
@@ -65,7 +70,17 @@ macro_rules! families {
         }
     };
 }
-families!(Normal, StudentT, Bernoulli, Multinomial, Ordinal, Poisson, NegativeBinomial);
+families!(
+    Normal,
+    StudentT,
+    Mixture,
+    Bernoulli,
+    Multinomial,
+    Ordinal,
+    Poisson,
+    NegativeBinomial,
+    Process
+);
 
 /// What is predicted for a row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -158,7 +173,20 @@ impl Fitted {
     pub fn predict(&self, parameters: &Matrix<f64>, table: &Table) -> Result<Vec<RowPrediction>> {
         let targets = self.targets(table)?;
         with_family!(&self.family, family => {
-            self.predict_by(family, parameters, table, targets.as_deref())
+            self.predict_by(family, parameters, table, targets.as_deref(), false)
+        })
+    }
+
+    /// What all other rows of the table that it was fitted to say of each: draws count by the weights of
+    /// [`LeaveOneOut`].
+    pub fn predict_left_out(
+        &self,
+        parameters: &Matrix<f64>,
+        table: &Table,
+    ) -> Result<Vec<RowPrediction>> {
+        let targets = self.targets(table)?;
+        with_family!(&self.family, family => {
+            self.predict_by(family, parameters, table, targets.as_deref(), true)
         })
     }
 
@@ -173,7 +201,7 @@ impl Fitted {
             parameters.row((i + 1) * parameters.rows() / count - 1)[j]
         });
         let rows: Vec<Vec<f64>> = with_family!(&self.family, family => {
-            let lines = self.lines(family, &some, table)?;
+            let lines = self.lines(family, &some, table, false)?;
             let of_row = |row: usize| {
                 let mut drawn = Vec::with_capacity(count);
                 lines.each_draw(row, |eta, extras, random| {
@@ -207,7 +235,7 @@ impl Fitted {
             return Err(TableError::MissingFeature { file, column }.into());
         };
         with_family!(&self.family, family => {
-            let lines = self.lines(family, parameters, table)?;
+            let lines = self.lines(family, parameters, table, true)?;
             Ok(LeaveOneOut::new(targets.len(), |row| {
                 let mut found = Vec::with_capacity(parameters.rows());
                 lines.each_draw(row, |eta, extras, _| {
@@ -223,8 +251,27 @@ impl Fitted {
         family: &impl Family,
         parameters: &'a Matrix<f64>,
         table: &'a Table,
+        without_the_row: bool,
     ) -> Result<Lines<'a>> {
-        let line = self.features.len() + usize::from(self.has_intercept);
+        let parameters = match family.most_draws().filter(|&most| most < parameters.rows()) {
+            None => Cow::Borrowed(parameters),
+            Some(most) => Cow::Owned(Matrix::from_fn(most, parameters.cols(), |i, j| {
+                parameters.row((i + 1) * parameters.rows() / most - 1)[j]
+            })),
+        };
+        let position = |name: &String| table.position(Some(name));
+        let columns = self.features.iter().map(position).collect::<Result<Vec<_>, _>>()?;
+        let features = |row: usize| {
+            let values = table.values().row(row);
+            columns.iter().map(|&j| values[j]).collect()
+        };
+        let rows: Vec<Vec<f64>> = (0..table.values().rows()).map(features).collect();
+        let conditionals = family.conditionals(&parameters, &rows, without_the_row).transpose()?;
+        // A process has no coefficients.
+        let line = match conditionals {
+            Some(_) => 0,
+            None => self.features.len() + usize::from(self.has_intercept),
+        };
         let (predictors, extra) = (family.predictors(), family.extra_names().len());
         let dim = parameters.cols();
         if parameters.rows() == 0 || dim < line * predictors + extra {
@@ -235,7 +282,6 @@ impl Fitted {
             }
             .into());
         }
-        let position = |name: &String| table.position(Some(name));
         let place = |term: &FittedTerm| term.place(&self.parameters, table);
         // ψ as the family has it; it stands last.
         let extras = |draw: usize| {
@@ -243,16 +289,18 @@ impl Fitted {
             family.hide(&mut extras, 0.0);
             extras
         };
+        let extras = (0..parameters.rows()).map(extras).collect();
         Ok(Lines {
-            parameters,
             table,
             line,
             predictors,
-            columns: self.features.iter().map(position).collect::<Result<Vec<_>, _>>()?,
+            columns,
+            conditionals,
             offset: self.offset.as_ref().map(position).transpose()?,
             noise: self.noise.as_ref().map(position).transpose()?,
             groups: self.groups.iter().map(place).collect::<Result<Vec<_>>>()?,
-            extras: (0..parameters.rows()).map(extras).collect(),
+            extras,
+            parameters,
         })
     }
 
@@ -262,46 +310,91 @@ impl Fitted {
         parameters: &Matrix<f64>,
         table: &Table,
         targets: Option<&[f64]>,
+        without_the_row: bool,
     ) -> Result<Vec<RowPrediction>> {
-        let lines = self.lines(family, parameters, table)?;
+        let lines = self.lines(family, parameters, table, without_the_row)?;
         let row = |row: usize| {
-            let mut found = RowPrediction::default();
-            let (mut means, mut log_densities) = (Vec::new(), Vec::new());
+            let mut all = AllDraws::default();
             lines.each_draw(row, |eta, extras, random| {
-                means.push(family.moments(eta, extras));
-                found.draws.push(family.draw(eta, extras, random));
-                if let Some(probabilities) = family.probabilities(eta, extras) {
-                    found.probabilities.resize(probabilities.len(), 0.0);
-                    let sums = found.probabilities.iter_mut();
-                    sums.zip(probabilities)
-                        .for_each(|(sum, p)| *sum += p / parameters.rows() as f64);
-                }
-                log_densities
+                all.moments.push(family.moments(eta, extras));
+                all.draws.push(family.draw(eta, extras, random));
+                all.probabilities.extend(family.probabilities(eta, extras));
+                all.log_densities
                     .extend(targets.map(|targets| family.log_density(eta, extras, targets[row])));
             });
-            found.draws.sort_by(f64::total_cmp);
-            let count = means.len() as f64;
-            found.mean = means.iter().map(|(mean, _)| mean / count).sum();
-            let spread = |(mean, variance): &(f64, f64)| variance + (mean - found.mean).powi(2);
-            found.sd = (means.iter().map(spread).sum::<f64>() / count).sqrt();
-            let top = log_densities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = log_densities.iter().map(|x| (x - top).exp()).sum();
-            found.log_density = targets
-                .map(|_| if top == f64::NEG_INFINITY { top } else { top + (sum / count).ln() });
-            found
+            all.combine(without_the_row)
         };
         Ok((0..table.values().rows()).into_par_iter().map(row).collect())
     }
 }
 
+/// What every draw of the parameters says of a row.
+#[derive(Default)]
+struct AllDraws {
+    moments: Vec<(f64, f64)>,
+    draws: Vec<f64>,
+    probabilities: Vec<Vec<f64>>,
+    /// Of the target, where it is known.
+    log_densities: Vec<f64>,
+}
+
+impl AllDraws {
+    /// All draws together: each counts the same, or as much as it would without the row.
+    fn combine(mut self, without_the_row: bool) -> RowPrediction {
+        let count = self.draws.len();
+        let weights = if without_the_row {
+            left_out_weights(&self.log_densities)
+        } else {
+            vec![1.0 / count as f64; count]
+        };
+        let weighted = |of: &dyn Fn(usize) -> f64| -> f64 {
+            weights.iter().enumerate().map(|(s, weight)| weight * of(s)).sum()
+        };
+        let mean = weighted(&|s| self.moments[s].0);
+        let variance = weighted(&|s| self.moments[s].1 + (self.moments[s].0 - mean).powi(2));
+        let classes = self.probabilities.first().map_or(0, Vec::len);
+        let probabilities = (0..classes).map(|k| weighted(&|s| self.probabilities[s][k])).collect();
+        let top = self.log_densities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let log_density = (!self.log_densities.is_empty()).then(|| match top {
+            f64::NEG_INFINITY => top,
+            _ => top + weighted(&|s| (self.log_densities[s] - top).exp()).ln(),
+        });
+        if without_the_row {
+            self.draws = resampled(&self.draws, &weights);
+        } else {
+            self.draws.sort_by(f64::total_cmp);
+        }
+        RowPrediction { mean, sd: variance.sqrt(), draws: self.draws, probabilities, log_density }
+    }
+}
+
+/// As many draws of equal weight, evenly spaced in the distribution of those given, in ascending order.
+fn resampled(draws: &[f64], weights: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..draws.len()).collect();
+    order.sort_by(|&a, &b| draws[a].total_cmp(&draws[b]));
+    let (mut next, mut below) = (0, 0.0);
+    let place = |k: usize| (k as f64 + 0.5) / draws.len() as f64;
+    (0..draws.len())
+        .map(|k| {
+            while next + 1 < order.len() && below + weights[order[next]] < place(k) {
+                below += weights[order[next]];
+                next += 1;
+            }
+            draws[order[next]]
+        })
+        .collect()
+}
+
 /// The predictors of a table's rows, by draws of the parameters.
 struct Lines<'a> {
-    parameters: &'a Matrix<f64>,
+    parameters: Cow<'a, Matrix<f64>>,
     table: &'a Table,
     /// Coefficients of a predictor.
     line: usize,
     predictors: usize,
     columns: Vec<usize>,
+    /// Predictors that are no lines, by draw and row.
+    conditionals: Option<Vec<Vec<[f64; 2]>>>,
     offset: Option<usize>,
     noise: Option<usize>,
     groups: Vec<PlacedTerm>,
@@ -319,6 +412,7 @@ impl Lines<'_> {
         let own_noise = self.noise.map(|noise| vec![values[noise].ln()]);
         for (draw, extras) in self.extras.iter().enumerate() {
             let lines = self.parameters.row(draw).chunks_exact(self.line.max(1));
+            let lines = lines.take(if self.line > 0 { self.predictors } else { 0 });
             for (eta, line) in eta.iter_mut().zip(lines) {
                 let (intercept, slopes) = line.split_at(line.len() - self.columns.len());
                 let start = intercept.first().copied().unwrap_or(0.0)
@@ -326,8 +420,11 @@ impl Lines<'_> {
                 let terms = slopes.iter().zip(&self.columns);
                 *eta = terms.fold(start, |sum, (b, &j)| sum + b * values[j]);
             }
+            if let Some(conditionals) = &self.conditionals {
+                eta.copy_from_slice(&conditionals[draw][row]);
+            }
             for term in &self.groups {
-                eta[0] += term.add(self.parameters, draw, values, &mut random);
+                eta[0] += term.add(&self.parameters, draw, values, &mut random);
             }
             visit(&eta, own_noise.as_ref().unwrap_or(extras), &mut random);
         }
@@ -342,11 +439,5 @@ impl RowPrediction {
         let below = place.floor() as usize;
         let (low, high) = (self.draws[below], self.draws[(below + 1).min(last)]);
         low + (place - below as f64) * (high - low)
-    }
-
-    /// The most probable class.
-    pub fn class(&self) -> Option<usize> {
-        let classes = self.probabilities.iter().enumerate();
-        classes.max_by(|a, b| a.1.total_cmp(b.1)).map(|(class, _)| class)
     }
 }

@@ -7,34 +7,28 @@ use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
 use super::family::Family;
-use super::{Design, Prior, Regression, with_options};
-use crate::{Model, ModelInfo, ModelSpec, Result};
-
-/// How it is listed.
-pub(crate) const ENTRY: ModelInfo = ModelInfo {
-    name: "multinomial-regression",
-    title: "Bayesian regression of classes",
-    formula: "P(y = k) = exp(Xβₖ)/Σⱼ exp(Xβⱼ), β = 0 for the first class, others ~ N(0, s²) for \
-              standardised features, s = prior-sd",
-    reference: "textbook",
-    options: with_options!(),
-    single: build,
-    double: build,
-};
-
-fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
-    let design = Design::of(spec)?;
-    let (classes, y) = design.classes()?;
-    let prior = Prior::of(spec, design.names().len() * (classes.len() - 1))?;
-    let family = Multinomial { classes };
-    Ok(Box::new(Regression::<T, _>::assemble(design, family, prior, &y, 0.0)))
-}
+use super::listed::{Listed, Observed};
+use super::{Design, with_options};
+use crate::{ModelSpec, Result};
 
 /// Classes without an order.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Multinomial {
     /// By name; predictors compare with the first.
     pub(super) classes: Vec<String>,
+}
+
+impl Listed for Multinomial {
+    const NAME: &'static str = "multinomial-regression";
+    const TITLE: &'static str = "Bayesian regression of classes";
+    const FORMULA: &'static str = "P(y = k) = exp(Xβₖ)/Σⱼ exp(Xβⱼ), β = 0 for the first class, others ~ N(0, s²) for \
+              standardised features, s = prior-sd";
+    const OPTIONS: &'static [&'static str] = with_options!();
+
+    fn observe(design: Design, _spec: &ModelSpec) -> Result<Observed<Self>> {
+        let (classes, target) = design.classes()?;
+        Ok(Observed { family: Self { classes }, design, target, base: 0.0 })
+    }
 }
 
 impl Family for Multinomial {

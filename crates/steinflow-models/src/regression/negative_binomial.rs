@@ -7,27 +7,9 @@ use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
 use super::family::{Family, digamma, log_exponential};
-use super::{Design, Prior, Regression, poisson, with_options};
-use crate::{Model, ModelInfo, ModelSpec, Result};
-
-/// How it is listed.
-pub(crate) const ENTRY: ModelInfo = ModelInfo {
-    name: "negative-binomial-regression",
-    title: "Bayesian regression of counts that vary more than Poisson's",
-    formula: "E y = μ = exp(Xβ + offset), Var y = μ + αμ², β ~ N(0, s²) for standardised features, s = \
-              prior-sd, the intercept about the mean rate, α ~ Exponential(1)",
-    reference: "textbook",
-    options: with_options!("prior", "offset", "groups", "slopes"),
-    single: build,
-    double: build,
-};
-
-fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
-    let design = Design::of(spec)?;
-    let prior = Prior::of(spec, design.names().len())?;
-    let (counts, base) = design.counts()?;
-    Ok(Box::new(Regression::<T, _>::assemble(design, NegativeBinomial, prior, &counts, base)))
-}
+use super::listed::{Listed, Observed};
+use super::{Design, poisson, with_options};
+use crate::{ModelSpec, Result};
 
 /// Counts with ψ = log α.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -45,6 +27,19 @@ fn terms(eta: f64, log_alpha: f64, y: f64) -> (f64, f64, f64) {
     let of_eta = y - (y + r) * share;
     let of_alpha = of_eta - r * (digamma(y + r) - digamma(r) - log_total);
     (value, of_eta, of_alpha)
+}
+
+impl Listed for NegativeBinomial {
+    const NAME: &'static str = "negative-binomial-regression";
+    const TITLE: &'static str = "Bayesian regression of counts that vary more than Poisson's";
+    const FORMULA: &'static str = "E y = μ = exp(Xβ + offset), Var y = μ + αμ², β ~ N(0, s²) for standardised features, s = \
+              prior-sd, the intercept about the mean rate, α ~ Exponential(1)";
+    const OPTIONS: &'static [&'static str] = with_options!("prior", "offset", "groups", "slopes");
+
+    fn observe(design: Design, _spec: &ModelSpec) -> Result<Observed<Self>> {
+        let (target, base) = design.counts()?;
+        Ok(Observed { family: Self, design, target, base })
+    }
 }
 
 impl Family for NegativeBinomial {

@@ -8,31 +8,14 @@ use steinflow::engine::Gemm;
 use steinflow::{Matrix, Real};
 
 use super::family::{Family, log_exponential};
-use super::{Design, Prior, Regression, with_options};
+use super::listed::{Listed, Observed};
+use super::{Design, Regression, with_options};
 use crate::checks::require_scale;
 use crate::cholesky::Cholesky;
 use crate::data::{Scaling, Table};
 use crate::memory::check_dense;
 use crate::toy::Gaussian;
-use crate::{Model, ModelInfo, ModelSpec, Result};
-
-/// How it is listed.
-pub(crate) const ENTRY: ModelInfo = ModelInfo {
-    name: "linear-regression",
-    title: "Bayesian linear regression; with a known noise, the posterior is known exactly",
-    formula: "y ~ N(Xβ, σ²), β ~ N(0, s²) for standardised features and target, s = prior-sd, σ ~ \
-              Exponential(1) in standard deviations of the target, or noise-sd",
-    reference: "textbook",
-    options: with_options!("prior", "noise_sd", "noise_column", "groups", "slopes"),
-    single: build,
-    double: build,
-};
-
-fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
-    let design = Design::of(spec)?;
-    let prior = Prior::of(spec, design.names().len())?;
-    Ok(Box::new(LinearRegression::<T>::of(design, prior, spec.noise_sd)?))
-}
+use crate::{ModelSpec, Result};
 
 /// Gaussian errors.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -55,38 +38,8 @@ impl<T: Real> LinearRegression<T> {
         prior_sd: f64,
         noise_sd: Option<f64>,
     ) -> Result<Self> {
-        let design = Design::new(table, target)?;
-        let prior = Prior::normal(prior_sd, design.names().len())?;
-        Self::of(design, prior, noise_sd)
-    }
-
-    fn of(mut design: Design, prior: Prior, noise_sd: Option<f64>) -> Result<Self> {
-        let scaling = design.target_scaling()?;
-        let mut y = standardised(&design, scaling);
-        let weights = design.divide_by_noise(scaling.sd)?;
-        if let Some(noise_sd) = noise_sd {
-            require_scale("noise-sd", noise_sd)?;
-            require_scale("noise-sd in standard deviations of the target", noise_sd / scaling.sd)?;
-        }
-        let known = match (noise_sd, &weights) {
-            (Some(noise_sd), Some(_)) => {
-                let remedy = "the noise is that of a column already; leave one of them out";
-                return Err(steinflow::Error::setting("noise-sd", noise_sd, remedy).into());
-            }
-            (None, Some(weights)) => {
-                y.iter_mut().zip(weights).for_each(|(y, weight)| *y *= weight);
-                Some(1.0)
-            }
-            (noise_sd, None) => noise_sd.map(|noise_sd| noise_sd / scaling.sd),
-        };
-        let posterior = match known {
-            Some(noise) if !prior.is_horseshoe && design.terms().is_empty() => {
-                Some(posterior(design.rows(), &y, prior.sd, noise)?)
-            }
-            _ => None,
-        };
-        let family = Normal { known, units: (scaling.mean, scaling.sd) };
-        Ok(Regression::assemble(design, family, prior, &y, 0.0).with_closed_form(posterior))
+        let spec = ModelSpec { prior_sd: Some(prior_sd), noise_sd, ..ModelSpec::default() };
+        Self::of(Design::new(table, target)?, &spec)
     }
 }
 
@@ -127,6 +80,48 @@ impl Normal {
     /// σ in standard units; of a row with a noise of its own, that.
     fn noise(&self, extras: &[f64]) -> f64 {
         extras.first().map_or_else(|| self.known.unwrap_or(1.0), |x| x.exp())
+    }
+}
+
+impl Listed for Normal {
+    const NAME: &'static str = "linear-regression";
+    const TITLE: &'static str =
+        "Bayesian linear regression; with a known noise, the posterior is known exactly";
+    const FORMULA: &'static str = "y ~ N(Xβ, σ²), β ~ N(0, s²) for standardised features and target, s = prior-sd, σ ~ \
+              Exponential(1) in standard deviations of the target, or noise-sd";
+    const OPTIONS: &'static [&'static str] =
+        with_options!("prior", "noise_sd", "noise_column", "groups", "slopes");
+
+    fn observe(mut design: Design, spec: &ModelSpec) -> Result<Observed<Self>> {
+        let scaling = design.target_scaling()?;
+        let mut target = standardised(&design, scaling);
+        let weights = design.divide_by_noise(scaling.sd)?;
+        if let Some(noise_sd) = spec.noise_sd {
+            require_scale("noise-sd", noise_sd)?;
+            require_scale("noise-sd in standard deviations of the target", noise_sd / scaling.sd)?;
+        }
+        let known = match (spec.noise_sd, &weights) {
+            (Some(noise_sd), Some(_)) => {
+                let remedy = "the noise is that of a column already; leave one of them out";
+                return Err(steinflow::Error::setting("noise-sd", noise_sd, remedy).into());
+            }
+            (None, Some(weights)) => {
+                target.iter_mut().zip(weights).for_each(|(y, weight)| *y *= weight);
+                Some(1.0)
+            }
+            (noise_sd, None) => noise_sd.map(|noise_sd| noise_sd / scaling.sd),
+        };
+        let family = Self { known, units: (scaling.mean, scaling.sd) };
+        Ok(Observed { family, design, target, base: 0.0 })
+    }
+
+    fn closed_form(
+        &self,
+        design: &Design,
+        target: &[f64],
+        prior_sd: f64,
+    ) -> Result<Option<Gaussian>> {
+        self.known.map(|noise| posterior(design.rows(), target, prior_sd, noise)).transpose()
     }
 }
 

@@ -7,31 +7,10 @@ use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
 use super::family::{Family, log_exponential};
+use super::listed::{Listed, Observed};
 use super::multinomial::{draw_class, moments_of};
-use super::{Design, Prior, Regression, with_options};
-use crate::{Model, ModelInfo, ModelSpec, Result};
-
-/// How it is listed.
-pub(crate) const ENTRY: ModelInfo = ModelInfo {
-    name: "ordinal-regression",
-    title: "Bayesian regression of classes in an order",
-    formula: "P(y ≤ k) = 1/(1 + exp(Xβ − cₖ)), β ~ N(0, s²) for standardised features, s = prior-sd; c₁ ~ \
-              N(0, 5²), gaps between cutpoints ~ Exponential(1); the order is that of numbers, or of the \
-              alphabet",
-    reference: "McCullagh (1980), Journal of the Royal Statistical Society B 42",
-    options: with_options!("groups", "slopes"),
-    single: build,
-    double: build,
-};
-
-fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
-    // The cutpoints are its intercepts.
-    let design = Design::of(spec)?.without_intercept()?;
-    let prior = Prior::of(spec, design.names().len())?;
-    let (classes, y) = design.classes()?;
-    let family = Ordinal { classes };
-    Ok(Box::new(Regression::<T, _>::assemble(design, family, prior, &y, 0.0)))
-}
+use super::{Design, with_options};
+use crate::{ModelSpec, Result};
 
 /// The standard deviation of the first cutpoint.
 const FIRST_SD: f64 = 5.0;
@@ -76,6 +55,24 @@ impl Ordinal {
         }
         cutpoints.push(f64::INFINITY);
         cutpoints
+    }
+}
+
+impl Listed for Ordinal {
+    const NAME: &'static str = "ordinal-regression";
+    const TITLE: &'static str = "Bayesian regression of classes in an order";
+    const FORMULA: &'static str = "P(y ≤ k) = 1/(1 + exp(Xβ − cₖ)), β ~ N(0, s²) for standardised features, s = prior-sd; c₁ ~ \
+              N(0, 5²), gaps between cutpoints ~ Exponential(1); the order is that of numbers, or of the \
+              alphabet";
+    const REFERENCE: &'static str =
+        "McCullagh (1980), Journal of the Royal Statistical Society B 42";
+    const OPTIONS: &'static [&'static str] = with_options!("groups", "slopes");
+
+    fn observe(design: Design, _spec: &ModelSpec) -> Result<Observed<Self>> {
+        // The cutpoints are its intercepts.
+        let design = design.without_intercept()?;
+        let (classes, target) = design.classes()?;
+        Ok(Observed { family: Self { classes }, design, target, base: 0.0 })
     }
 }
 

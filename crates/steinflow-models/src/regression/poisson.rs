@@ -6,31 +6,26 @@ use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
 use super::family::Family;
-use super::{Design, Prior, Regression, with_options};
-use crate::{Model, ModelInfo, ModelSpec, Result};
-
-/// How it is listed.
-pub(crate) const ENTRY: ModelInfo = ModelInfo {
-    name: "poisson-regression",
-    title: "Bayesian regression of counts",
-    formula: "y ~ Poisson(exp(Xβ + offset)), β ~ N(0, s²) for standardised features, s = prior-sd, the \
-              intercept about the mean rate",
-    reference: "textbook",
-    options: with_options!("prior", "offset", "groups", "slopes"),
-    single: build,
-    double: build,
-};
-
-fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
-    let design = Design::of(spec)?;
-    let prior = Prior::of(spec, design.names().len())?;
-    let (counts, base) = design.counts()?;
-    Ok(Box::new(Regression::<T, _>::assemble(design, Poisson, prior, &counts, base)))
-}
+use super::listed::{Listed, Observed};
+use super::{Design, with_options};
+use crate::{ModelSpec, Result};
 
 /// Counts whose variance is their mean.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Poisson;
+
+impl Listed for Poisson {
+    const NAME: &'static str = "poisson-regression";
+    const TITLE: &'static str = "Bayesian regression of counts";
+    const FORMULA: &'static str = "y ~ Poisson(exp(Xβ + offset)), β ~ N(0, s²) for standardised features, s = prior-sd, the \
+              intercept about the mean rate";
+    const OPTIONS: &'static [&'static str] = with_options!("prior", "offset", "groups", "slopes");
+
+    fn observe(design: Design, _spec: &ModelSpec) -> Result<Observed<Self>> {
+        let (target, base) = design.counts()?;
+        Ok(Observed { family: Self, design, target, base })
+    }
+}
 
 impl Family for Poisson {
     fn log_likelihood<T: Real>(

@@ -182,7 +182,7 @@ where
         let (to, from) = (Arc::clone(&self.layout), Arc::clone(&self.layout));
         let is_affine =
             !to.prior.is_horseshoe && to.groups.is_empty() && to.family.extra_names().is_empty();
-        Some(Units::new(is_affine, move |x| to.show(x), move |x| from.hide(x)))
+        Some(Units::new(to.dim(), is_affine, move |x| to.show(x), move |x| from.hide(x)))
     }
 
     fn exact_moments(&self) -> Option<Moments> {

@@ -8,30 +8,10 @@ use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
 use super::family::{Family, digamma, log_exponential};
+use super::listed::{Listed, Observed};
 use super::normal::standardised;
-use super::{Design, Prior, Regression, with_options};
-use crate::{Model, ModelInfo, ModelSpec, Result};
-
-/// How it is listed.
-pub(crate) const ENTRY: ModelInfo = ModelInfo {
-    name: "student-t-regression",
-    title: "Bayesian linear regression with heavy-tailed errors",
-    formula: "(y − Xβ)/σ ~ t(ν), β ~ N(0, s²) for standardised features and target, s = prior-sd, σ ~ \
-              Exponential(1) in standard deviations of the target, ν ~ Gamma(2, 0.1)",
-    reference: "Juárez and Steel (2010), Journal of Business & Economic Statistics 28",
-    options: with_options!("prior", "groups", "slopes"),
-    single: build,
-    double: build,
-};
-
-fn build<T: Real>(spec: &ModelSpec) -> Result<Box<dyn Model<T>>> {
-    let design = Design::of(spec)?;
-    let prior = Prior::of(spec, design.names().len())?;
-    let scaling = design.target_scaling()?;
-    let y = standardised(&design, scaling);
-    let family = StudentT { units: (scaling.mean, scaling.sd) };
-    Ok(Box::new(Regression::<T, _>::assemble(design, family, prior, &y, 0.0)))
-}
+use super::{Design, with_options};
+use crate::{ModelSpec, Result};
 
 /// Errors with ψ = (log σ, log ν).
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -48,6 +28,23 @@ fn normaliser(degrees: f64) -> (f64, f64) {
     let slope =
         0.5 * degrees * (digamma(f64::midpoint(degrees, 1.0)) - digamma(degrees / 2.0)) - 0.5;
     (log, slope)
+}
+
+impl Listed for StudentT {
+    const NAME: &'static str = "student-t-regression";
+    const TITLE: &'static str = "Bayesian linear regression with heavy-tailed errors";
+    const FORMULA: &'static str = "(y − Xβ)/σ ~ t(ν), β ~ N(0, s²) for standardised features and target, s = prior-sd, σ ~ \
+              Exponential(1) in standard deviations of the target, ν ~ Gamma(2, 0.1)";
+    const REFERENCE: &'static str =
+        "Juárez and Steel (2010), Journal of Business & Economic Statistics 28";
+    const OPTIONS: &'static [&'static str] = with_options!("prior", "groups", "slopes");
+
+    fn observe(design: Design, _spec: &ModelSpec) -> Result<Observed<Self>> {
+        let scaling = design.target_scaling()?;
+        let target = standardised(&design, scaling);
+        let family = Self { units: (scaling.mean, scaling.sd) };
+        Ok(Observed { family, design, target, base: 0.0 })
+    }
 }
 
 impl Family for StudentT {

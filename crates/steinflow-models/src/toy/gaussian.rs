@@ -1,13 +1,13 @@
 //! The multivariate normal: log π(θ) = −½(θ − μ)ᵀ Σ⁻¹ (θ − μ), without the normalising constant.
 
 use rand_chacha::ChaCha8Rng;
-use steinflow::target::{DeviceSource, PerParticle};
+use steinflow::target::DeviceSource;
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use super::{device_source, plane_names, sample_rows, standard_normal};
-use crate::checks::require_shapes;
 use crate::cholesky::Cholesky;
 use crate::memory::check_dense;
+use crate::one_particle::evaluate_each;
 use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Result, Start};
 
 /// The correlation of neighbours in a chosen dimension.
@@ -196,17 +196,14 @@ impl<T: Real> LogDensity<T> for Gaussian {
     fn evaluate(
         &self,
         theta: MatRef<'_, T>,
-        rows: Option<&Minibatch>,
+        _rows: Option<&Minibatch>,
         log_density: &mut [T],
         score: MatMut<'_, T>,
     ) -> steinflow::Result<()> {
-        let dim = self.mean.len();
-        require_shapes(dim, theta, log_density, score.rows(), score.cols())?;
         let rounded = self.rounded::<T>();
-        PerParticle::new(dim, |theta: &[T], score: &mut [T]| {
+        evaluate_each(self.mean.len(), theta, log_density, score, |theta, score| {
             rounded.log_density_and_score(theta, score)
         })
-        .evaluate(theta, rows, log_density, score)
     }
 
     fn device_source(&self) -> Option<DeviceSource> {

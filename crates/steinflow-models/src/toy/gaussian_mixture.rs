@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use rand_distr::{Distribution, StandardUniform};
-use steinflow::target::PerParticle;
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use super::gaussian::Rounded;
 use super::{Gaussian, plane_names, sample_rows};
-use crate::checks::{require_scale, require_shapes};
+use crate::checks::require_scale;
+use crate::one_particle::evaluate_each;
 use crate::{Describe, Model, ModelInfo, ModelSpec, Moments, Parts, Result, Start};
 
 /// How it is listed.
@@ -127,16 +127,14 @@ impl<T: Real> LogDensity<T> for GaussianMixture {
     fn evaluate(
         &self,
         theta: MatRef<'_, T>,
-        rows: Option<&Minibatch>,
+        _rows: Option<&Minibatch>,
         log_density: &mut [T],
         score: MatMut<'_, T>,
     ) -> steinflow::Result<()> {
-        require_shapes(self.dim, theta, log_density, score.rows(), score.cols())?;
         let components = self.rounded::<T>();
-        PerParticle::new(self.dim, |theta: &[T], score: &mut [T]| {
+        evaluate_each(self.dim, theta, log_density, score, |theta, score| {
             log_density_and_score(&components, theta, score)
         })
-        .evaluate(theta, rows, log_density, score)
     }
 }
 

@@ -124,9 +124,9 @@ pub fn check_units(spec: &ModelSpec) {
     let model = build::<f64>(spec).unwrap();
     let (dim, units) = (model.dim(), model.units().unwrap());
     let theta = random_points(5, dim, 0.8, 4);
-    let shown = units.show(&theta, dim);
+    let shown = units.show(&theta);
     assert_ne!(shown, theta);
-    let back = units.hide(&shown, dim);
+    let back = units.hide(&shown);
     for (a, b) in back.as_slice().iter().zip(theta.as_slice()) {
         assert!((a - b).abs() < 1e-9, "{}: {a} and {b}", spec.name());
     }
@@ -242,7 +242,7 @@ fn densities_are_those_of_the_textbook_in_units_of_the_table() {
         };
         let units = model.units().unwrap();
         let theta = random_points(4, model.dim(), 0.6, 8);
-        let shown = units.show(&theta, model.dim());
+        let shown = units.show(&theta);
         let excess: Vec<f64> = (0..theta.rows())
             .map(|i| {
                 let terms = (0..ROWS).map(|row| {
@@ -269,7 +269,7 @@ fn run(model: &dyn Model<f64>) -> (Vec<(f64, f64)>, f64) {
     let mut draws = Samples::of_ensemble();
     let outcome = Auto::new(model).observe(draws.observer()).run().unwrap();
     let theta = draws.theta();
-    let shown = model.units().unwrap().show(&theta, model.dim());
+    let shown = model.units().unwrap().show(&theta);
     let count = shown.rows() as f64;
     let moments = (0..model.dim()).map(|j| {
         let mean = (0..shown.rows()).map(|i| shown.row(i)[j]).sum::<f64>() / count;
@@ -353,7 +353,7 @@ fn quadrature(model: &dyn Model<f64>, centre: &[f64], width: f64, side: i32) -> 
     let (mut values, mut score) = (vec![0.0; places.len()], Matrix::zeros(places.len(), dim));
     model.evaluate(theta.as_ref(), None, &mut values, score.as_mut()).unwrap();
     let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let shown = model.units().unwrap().show(&theta, dim);
+    let shown = model.units().unwrap().show(&theta);
     let total: f64 = values.iter().map(|v| (v - top).exp()).sum();
     (0..dim)
         .map(|j| {

@@ -23,9 +23,10 @@ fn rows_left_out_are_those_of_the_closed_form() {
     let spec = ModelSpec { noise_sd, ..spec("linear-regression", &path, "normal") };
     let model = build::<f64>(&spec).unwrap();
     let (fitted, units) = (model.fitted().unwrap(), model.units().unwrap());
-    let draws = units.show(&model.exact_sample(4000, 1).unwrap(), 3);
+    let draws = units.show(&model.exact_sample(4000, 1).unwrap());
     let table = read_new_rows(&path, None, fitted.recipe()).unwrap();
     let found = fitted.leave_one_out(&draws, &table).unwrap();
+    let left_out = fitted.predict_left_out(&draws, &table).unwrap();
     let exact = model.shown_moments().unwrap();
     let column = |name: &str| table.position(Some(name)).unwrap();
     let places = ["size", "age", "number"].map(column);
@@ -44,6 +45,12 @@ fn rows_left_out_are_those_of_the_closed_form() {
         let score = -0.5 * (residual.powi(2) / variance + (std::f64::consts::TAU * variance).ln());
         // Of 4000 draws; importance weights have little spread at such leverages.
         assert!((found.scores[i] - score).abs() < 0.05, "{i}: {} and {score}", found.scores[i]);
+        let own = &left_out[i];
+        assert!((own.mean - row[places[2]] + residual).abs() < 0.1 * NOISE, "{i}: {}", own.mean);
+        assert!((own.sd / variance.sqrt() - 1.0).abs() < 0.05, "{i}: {}", own.sd);
+        let median = own.quantile(0.5);
+        assert!((median - own.mean).abs() < 0.15 * NOISE, "{i}: {median}");
+        assert!((own.log_density.unwrap() - found.scores[i]).abs() < 1e-9, "{i}");
         total += score;
     }
     assert!((found.total() - total).abs() < 0.3, "{} and {total}", found.total());
@@ -71,7 +78,7 @@ fn checks_find_what_a_family_does_not_make() {
         let mut draws = Samples::of_ensemble();
         Auto::new(&*model).observe(draws.observer()).run().unwrap();
         let fitted = model.fitted().unwrap();
-        let shown = model.units().unwrap().show(&draws.theta(), model.dim());
+        let shown = model.units().unwrap().show(&draws.theta());
         let table = read_new_rows(&path, None, fitted.recipe()).unwrap();
         fitted.checks(&shown, &table).unwrap()
     };

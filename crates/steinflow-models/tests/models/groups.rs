@@ -90,7 +90,7 @@ fn densities_are_those_of_the_textbook_in_units_of_the_table() {
             .collect();
         let mean = table.iter().map(|row| row.0).sum::<f64>() / table.len() as f64;
         let theta = random_points(5, model.dim(), 0.6, 8);
-        let shown = model.units().unwrap().show(&theta, model.dim());
+        let shown = model.units().unwrap().show(&theta);
         let excess: Vec<f64> = (0..theta.rows())
             .map(|i| {
                 let (p, own) = (shown.row(i), theta.row(i));

@@ -1,6 +1,7 @@
 //! The Bayesian neural network and its predictions against independent answers.
 
 mod bad_input;
+mod classes;
 mod closed_form;
 mod gradients;
 mod invariance;

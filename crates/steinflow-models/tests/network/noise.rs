@@ -12,7 +12,7 @@ use crate::support::{at, data, disagreement, fixed, learned, normals};
 
 fn architecture(hidden: &[usize]) -> Architecture {
     let hidden = hidden.to_vec();
-    Architecture { hidden, activation: Activation::Tanh, noise_by_input: true }
+    Architecture { hidden, activation: Activation::Tanh, noise_by_input: true, classes: 0 }
 }
 
 fn network<T: Real>(

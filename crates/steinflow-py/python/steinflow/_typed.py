@@ -64,6 +64,7 @@ class ModelOptions(TypedDict, total=False):
     condition: float | None
     density: str | None
     support: str | Sequence[str] | None
+    program: str | PathLike[str] | None
     data: str | PathLike[str] | None
     data_dir: str | PathLike[str] | None
     target: str | None
@@ -72,6 +73,8 @@ class ModelOptions(TypedDict, total=False):
     drop: str | Sequence[str] | None
     categorical: str | Sequence[str] | None
     missing: str | None
+    lags: int | None
+    components: int | None
     prior_sd: float | None
     prior: str | None
     noise_sd: float | None

@@ -241,16 +241,17 @@ struct Fit<T> {
 impl<T: Real> Fit<T> {
     fn new(table: &Table, split: &Split, settings: &Settings) -> Result<Self> {
         let data = RegressionData::new(table, settings.spec.target.as_deref(), split)?;
-        let NetworkSpec { architecture, precisions, .. } = NetworkSpec::new(&ModelSpec {
+        let spec = NetworkSpec::new(&ModelSpec {
             test_fraction: None,
             split: None,
             split_file: None,
             ..settings.spec.clone()
         })?;
+        let (architecture, precisions) = (&spec.architecture, spec.precisions);
         let (inputs, targets) = (data.train_inputs(), data.train_targets());
-        let model = Bnn::new(&architecture, inputs, targets, precisions)?;
-        let network = Bnn::new(&architecture, inputs, targets, precisions)?;
-        Ok(Self { model, fit: NetworkFit { data, network } })
+        let model = Bnn::new(architecture, inputs, targets, precisions)?;
+        let network = Bnn::new(architecture, inputs, targets, precisions)?;
+        Ok(Self { model, fit: NetworkFit { data, network, spec } })
     }
 
     /// Runs the settings; returns the particles, or the samples where they are collected, and how

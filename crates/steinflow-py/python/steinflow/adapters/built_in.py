@@ -24,15 +24,15 @@ def target(model: str | _steinflow.BuiltIn, dtype: np.dtype | None) -> Target:
         shown = model.show(np.ascontiguousarray(rows, np.float64))
         return dict(zip(names, shown.T, strict=True))
 
-    has_units = model.show(np.zeros((0, len(names)))) is not None
+    has_units = model.show(np.zeros((0, model.dim))) is not None
     return Target(
         name=model.name,
         function=function,
-        layout=Layout.flat(len(names)),
+        layout=Layout.flat(model.dim),
         dtype=dtype or np.dtype("float64"),
         data_rows=model.data_rows,
         posterior=model.data_rows > 0,
         constrain=constrain if has_units else None,
         built_in=model,
-        coordinate_names=names,
+        coordinate_names=tuple(model.coordinate_names),
     )
