@@ -112,7 +112,7 @@ struct Cached<K, V> {
 /// What A and C are at every particle, where they vary.
 struct Locals<T> {
     coefficients: Matrix<T>,
-    /// ∇·(A + C).
+    /// ∇·(A + C), written where A varies.
     divergence: Matrix<T>,
     curl_divergence: Matrix<T>,
 }
@@ -366,7 +366,7 @@ impl<'a, T: Real> System<'a, T> {
         if coefficients.cols() != width {
             *coefficients = Matrix::from_fn(at.state.rows(), width, |_, _| T::one());
             *divergence = Matrix::zeros(at.state.rows(), size);
-            *curl_divergence = divergence.clone();
+            *curl_divergence = Matrix::zeros(at.state.rows(), size);
         }
         let first_bad = coefficients
             .as_mut_slice()
@@ -378,7 +378,7 @@ impl<'a, T: Real> System<'a, T> {
             .filter_map(|(i, ((coefficients, divergence), curl_divergence))| {
                 let (log_density, score) = (at.log_density[i], at.score.row(i));
                 let point = Point { state: state.row(i), dim, log_density, score };
-                let out = (coefficients, divergence, curl_divergence);
+                let out = (coefficients, curl_divergence, divergence);
                 let found = write_locals(dynamics, operator, (i, point, scale), out);
                 found.err().map(|error| (i, error))
             })
@@ -421,8 +421,11 @@ impl<'a, T: Real> System<'a, T> {
             score: self.at.score.as_ref(),
             scale: self.at.preconditioner.as_ref().map(Preconditioner::scale),
             auxiliaries: self.structure.auxiliaries(),
-            divergences: (self.operator.width() > 1)
-                .then(|| (divergence.as_ref(), curl_divergence.as_ref())),
+            divergences: (self.operator.width() > 1).then(|| {
+                let all =
+                    if self.operator.diffusion_varies() { divergence } else { curl_divergence };
+                (all.as_ref(), curl_divergence.as_ref())
+            }),
         };
         (evaluated, &mut *self.field)
     }
@@ -486,13 +489,13 @@ impl<'a, T: Real> System<'a, T> {
     }
 }
 
-/// Writes what A and C are at particle `i`: coefficients after a leading 1, ∇·(A + C) and ∇·C. The score is that of
-/// the target's own coordinates.
+/// Writes what A and C are at particle `i`: coefficients after a leading 1, ∇·C, and ∇·(A + C) where A varies. The
+/// score is that of the target's own coordinates.
 fn write_locals<T: Real>(
     dynamics: &dyn Dynamics<T>,
     operator: &Operator<T>,
     (i, point, scale): (usize, Point<'_, T>, Option<&[T]>),
-    (coefficients, divergence, curl_divergence): (&mut [T], &mut [T], &mut [T]),
+    (coefficients, curl_divergence, divergence): (&mut [T], &mut [T], &mut [T]),
 ) -> Result<()> {
     let scaled: Option<Vec<T>> =
         scale.map(|scale| point.score.iter().zip(scale).map(|(&g, &s)| g * s).collect());
@@ -500,10 +503,10 @@ fn write_locals<T: Real>(
     dynamics.coefficients(&point, &mut coefficients[1..]);
     curl_divergence.fill(T::zero());
     dynamics.curl_divergence(&point, curl_divergence);
-    divergence.fill(T::zero());
-    dynamics.diffusion_divergence(&point, divergence);
-    for (sum, &more) in divergence.iter_mut().zip(&*curl_divergence) {
-        *sum += more;
+    if operator.diffusion_varies() {
+        divergence.fill(T::zero());
+        dynamics.diffusion_divergence(&point, divergence);
+        divergence.iter_mut().zip(&*curl_divergence).for_each(|(sum, &more)| *sum += more);
     }
     operator.check_diffusion(coefficients, i)
 }

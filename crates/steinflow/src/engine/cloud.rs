@@ -30,8 +30,6 @@ const SERIAL_PRODUCTS: usize = 1 << 20;
 const MANY_COORDINATES: usize = 1024;
 /// Numbers of a strip: with what is computed from them, they stay in the second cache.
 const STRIP_NUMBERS: usize = 1 << 14;
-/// Sums over strips are gathered in so many parts at most, whoever computes them.
-const PARTS: usize = 64;
 
 /// How many coordinates of few particles are worked on at a time; `None` where all are.
 pub(crate) fn strip_width(count: usize, dim: usize) -> Option<usize> {
@@ -111,6 +109,26 @@ impl<T: Real> Cloud<T> {
     /// Whether squared distances are worth keeping: they fit a processor's own cache.
     pub(crate) fn keeps_squares(&self) -> bool {
         self.count <= MOST_KEPT
+    }
+
+    /// Whether somebody has asked for the distances over this block.
+    pub(crate) fn is_asked_for(&self, block: usize) -> bool {
+        self.blocks[block].squares_version > 0
+    }
+
+    /// Takes up what whoever moved a block has summed on the way, in parts of [`strips_of_a_part`].
+    pub(crate) fn learn(
+        &mut self,
+        state: MatRef<'_, T>,
+        index: usize,
+        version: u64,
+        parts: &[Products<T>],
+    ) {
+        let block = &mut self.blocks[index];
+        add_up(parts, &mut block.squares);
+        let columns = index * self.dim..(index + 1) * self.dim;
+        squares_of_products(state, columns, &mut block.squares);
+        (block.centred_version, block.squares_version) = (version, version);
     }
 
     /// Writes the squared distances over some blocks, N×N. The cloud must have been centred on this state.
@@ -203,22 +221,17 @@ pub(crate) fn centre<T: Real>(
     });
 }
 
-/// Writes a strip of columns of the particles minus their mean, one after the other.
-pub(crate) fn write_centred<T: Real>(
-    state: MatRef<'_, T>,
-    columns: Range<usize>,
-    out: &mut Matrix<T>,
-) {
-    let width = out.cols();
+/// Writes the particles minus the mean of every column, for a strip that is in a cache.
+pub(crate) fn write_centred<T: Real>(points: MatRef<'_, T>, centred: &mut Matrix<T>) {
+    let width = points.cols();
     vectorised(
         #[inline(always)]
         || {
             for first in (0..width).step_by(SUMS) {
-                let some = columns.start + first..columns.end.min(columns.start + first + SUMS);
-                let means = means(state, some.clone());
-                for (i, row) in out.as_mut_slice().chunks_exact_mut(width).enumerate() {
-                    let out = &mut row[first..first + some.len()];
-                    subtract(&state.row(i)[some.clone()], &means, out);
+                let some = first..width.min(first + SUMS);
+                let means = means(points, some.clone());
+                for (i, row) in centred.as_mut_slice().chunks_exact_mut(width).enumerate() {
+                    subtract(&points.row(i)[some.clone()], &means, &mut row[some.clone()]);
                 }
             }
         },
@@ -292,8 +305,7 @@ fn squares_by_products<T: Real>(
     squares_of_products(points, columns, squares);
 }
 
-/// As [`squares_by_products`], of particles that are centred on the way: strip by strip, each read once. The
-/// strips are summed in parts, and the parts in order.
+/// As [`squares_by_products`], of particles that are centred on the way: strip by strip, each read once.
 fn squares_by_strips<T: Real>(
     points: MatRef<'_, T>,
     columns: Range<usize>,
@@ -303,31 +315,67 @@ fn squares_by_strips<T: Real>(
     let count = points.rows();
     let strips: Vec<usize> = columns.clone().step_by(width).collect();
     let of_part = |firsts: &[usize]| {
-        let (mut sums, mut products) =
-            (vec![T::zero(); count * count], vec![T::zero(); count * count]);
-        let mut strip = Matrix::zeros(count, width);
+        let (mut products, mut strip) = (Products::new(count), Matrix::zeros(0, 0));
         for &first in firsts {
             let some = first..columns.end.min(first + width);
             if strip.cols() != some.len() {
                 strip = Matrix::zeros(count, some.len());
             }
-            write_centred(points, some, &mut strip);
-            lower_products(strip.as_ref(), 0..strip.cols(), 0..count, &mut products);
-            vectorised(
-                #[inline(always)]
-                || sums.iter_mut().zip(&products).for_each(|(sum, &more)| *sum += more),
-            );
+            // Row after row: far rows side by side would be read at the pace of waiting.
+            for (i, row) in strip.as_mut_slice().chunks_exact_mut(some.len()).enumerate() {
+                row.copy_from_slice(&points.row(i)[some.clone()]);
+            }
+            products.add(&strip);
         }
-        sums
+        products
     };
-    let parts: Vec<Vec<T>> =
-        strips.par_chunks(strips.len().div_ceil(PARTS)).with_max_len(1).map(of_part).collect();
-    let out = squares.as_mut_slice();
-    out.fill(T::zero());
-    for part in &parts {
-        out.iter_mut().zip(part).for_each(|(sum, &more)| *sum += more);
-    }
+    let parts = strips.par_chunks(strips_of_a_part(strips.len())).with_max_len(1);
+    let parts: Vec<Products<T>> = parts.map(of_part).collect();
+    add_up(&parts, squares);
     squares_of_products(points, columns, squares);
+}
+
+/// How many strips are summed one after the other, whoever does it; such parts are then summed in order.
+pub(crate) fn strips_of_a_part(strips: usize) -> usize {
+    const PARTS: usize = 64;
+    strips.div_ceil(PARTS)
+}
+
+/// Σ x·y over some strips of coordinates, of centred particles: what squared distances are made of.
+pub(crate) struct Products<T: Real> {
+    sums: Vec<T>,
+    of_strip: Vec<T>,
+    centred: Matrix<T>,
+}
+
+impl<T: Real> Products<T> {
+    pub(crate) fn new(count: usize) -> Self {
+        let zeros = || vec![T::zero(); count * count];
+        Self { sums: zeros(), of_strip: zeros(), centred: Matrix::zeros(0, 0) }
+    }
+
+    /// Takes another strip of all particles into account.
+    pub(crate) fn add(&mut self, strip: &Matrix<T>) {
+        let (count, width) = (strip.rows(), strip.cols());
+        if self.centred.cols() != width {
+            self.centred = Matrix::zeros(count, width);
+        }
+        write_centred(strip.as_ref(), &mut self.centred);
+        lower_products(self.centred.as_ref(), 0..width, 0..count, &mut self.of_strip);
+        let (sums, of_strip) = (&mut self.sums, &self.of_strip);
+        vectorised(
+            #[inline(always)]
+            || sums.iter_mut().zip(of_strip).for_each(|(sum, &more)| *sum += more),
+        );
+    }
+}
+
+fn add_up<T: Real>(parts: &[Products<T>], out: &mut Matrix<T>) {
+    let out = out.as_mut_slice();
+    out.fill(T::zero());
+    for part in parts {
+        out.iter_mut().zip(&part.sums).for_each(|(sum, &more)| *sum += more);
+    }
 }
 
 /// |x|² + |y|² − 2x·y of products x·y on and below the diagonal, for all pairs.

@@ -139,7 +139,7 @@ impl<T: Real> ByCoordinate<T> for KnownKernel<T> {
         let (count, moved) = (at.state.rows(), velocity.cols());
         let width = moved + at.operator.width();
         let mut points = at.scratch.matrix(count, at.state.cols());
-        write_centred(at.state, 0..at.state.cols(), &mut points);
+        write_centred(at.state, &mut points);
         let parts = [Part { drifts: true, rates: &self.rates }];
         let acting = Acting { moving, terms: self.terms, curl: T::one(), pulled: Vec::new() };
         let (mut rhs, mut sums) =

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::motion::add;
 use super::{Configuration, System, write_locals};
 use crate::dynamics::{Auxiliary, Dynamics, Evaluated, Operator, Point, THETA};
-use crate::engine::{Borrowed, Scratch, strip_width, sum_of_squares};
+use crate::engine::{Borrowed, Products, Scratch, strip_width, strips_of_a_part, sum_of_squares};
 use crate::field::{ByCoordinate, Draw};
 use crate::precondition::Preconditioner;
 use crate::team::Team;
@@ -47,9 +47,20 @@ struct Movable<'s, T> {
     frozen: &'s [bool],
 }
 
-/// What a strip says of every particle and moving block: the squared length of its velocity; and the first
-/// particle that is not finite any more.
-type Moved = (Vec<f64>, Option<(usize, f64)>);
+/// A strip of the particles that are moved: its columns, and its parts of the state and of the copy of θ.
+struct Strip<'s, T> {
+    columns: Range<usize>,
+    own: Parts<'s, T>,
+    copy: Parts<'s, T>,
+}
+
+/// What some strips say of every particle and moving block: the squared length of its velocity; the first particle
+/// that is not finite any more; and products for the distances of the blocks that have moved.
+struct Moved<T: Real> {
+    squares: Vec<f64>,
+    bad: Option<(usize, f64)>,
+    products: Vec<Products<T>>,
+}
 
 impl<T: Real> System<'_, T> {
     /// The field by coordinate, where strips are the way to go.
@@ -121,59 +132,84 @@ impl<T: Real> System<'_, T> {
         moving: &[usize],
         dt: f64,
     ) -> Result<Vec<f64>> {
+        let (blocks, dim) = (self.structure.blocks(), self.structure.dim());
+        // Distances that will be asked for, of numbers that are at hand now.
+        let known = self.scratch.cloud(self.frozen.len(), blocks, dim);
+        let is_asked_for = |block: &usize| self.scaled.is_none() && known.is_asked_for(*block);
+        let asked: Vec<usize> = moving.iter().copied().filter(is_asked_for).collect();
+        drop(known);
+
         let (strips, Movable { state, theta, scaled, frozen }) = self.strips(field, moving);
-        let (count, dim, blocks) = (frozen.len(), strips.dim, strips.blocks);
-        let own = strips.cut(state);
+        let count = frozen.len();
+        let mut cuts: Vec<Strip<'_, T>> = strips
+            .cut(state)
+            .into_iter()
+            .map(|(columns, own)| Strip { columns, own, copy: Vec::new() })
+            .collect();
         // Of a state that is θ alone there is no other copy.
-        let copies: Vec<_> = if blocks == 1 {
-            own.iter().map(|_| Vec::new()).collect()
-        } else {
-            strips.cut(theta).into_iter().map(|(_, parts)| parts).collect()
-        };
-        let move_strip = |((columns, mut own), mut copy): (
-            (Range<usize>, Parts<'_, T>),
-            Parts<'_, T>,
-        )|
-         -> Result<Moved> {
-            let z = strips.gather(&columns, |i, block| match scaled {
-                Some(scaled) => &scaled.row(i)[block * dim..][..dim][columns.clone()],
-                None => &*own[i * blocks + block],
-            });
-            let velocity = strips.velocity(&columns, &z)?;
-            let parts = velocity.as_slice().chunks_exact(columns.len());
-            let (mut squares, mut bad) = (vec![0.0; count * moving.len()], None);
-            for (slot, (part, square)) in parts.zip(&mut squares).enumerate() {
-                let (i, block) = (slot / moving.len(), moving[slot % moving.len()]);
-                if frozen[i] {
-                    continue;
+        if blocks > 1 && moving.contains(&THETA) {
+            let copies = strips.cut(theta).into_iter();
+            cuts.iter_mut().zip(copies).for_each(|(cut, (_, copy))| cut.copy = copy);
+        }
+        let move_strips = |cuts: &mut [Strip<'_, T>]| -> Result<Moved<T>> {
+            let mut squares = vec![0.0; count * moving.len()];
+            let mut bad: Option<(usize, f64)> = None;
+            let mut products: Vec<_> = asked.iter().map(|_| Products::new(count)).collect();
+            for Strip { columns, own, copy } in cuts {
+                let z = strips.gather(columns, |i, block| match scaled {
+                    Some(scaled) => &scaled.row(i)[block * dim..][..dim][columns.clone()],
+                    None => &*own[i * blocks + block],
+                });
+                let velocity = strips.velocity(columns, &z)?;
+                let parts = velocity.as_slice().chunks_exact(columns.len());
+                for (slot, (part, square)) in parts.zip(&mut squares).enumerate() {
+                    let (i, block) = (slot / moving.len(), moving[slot % moving.len()]);
+                    if frozen[i] {
+                        continue;
+                    }
+                    *square += sum_of_squares(part);
+                    let x = &mut *own[i * blocks + block];
+                    let scale = strips.scale.filter(|_| block == THETA);
+                    let is_finite = add(x, part, T::of(dt), scale.map(|s| &s[columns.clone()]));
+                    if !is_finite && bad.is_none_or(|(first, _)| i < first) {
+                        bad = x.iter().find(|x| !x.is_finite()).map(|x| (i, x.as_f64()));
+                    }
+                    if block == THETA
+                        && let Some(copy) = copy.get_mut(i)
+                    {
+                        copy.copy_from_slice(x);
+                    }
                 }
-                *square = sum_of_squares(part);
-                let x = &mut *own[i * blocks + block];
-                let scale = strips.scale.filter(|_| block == THETA).map(|s| &s[columns.clone()]);
-                if !add(x, part, T::of(dt), scale) && bad.is_none() {
-                    bad = x.iter().find(|x| !x.is_finite()).map(|x| (i, x.as_f64()));
-                }
-                if block == THETA
-                    && let Some(copy) = copy.get_mut(i)
-                {
-                    copy.copy_from_slice(x);
+                let mut strip = strips.scratch.matrix(count, columns.len());
+                for (&block, products) in asked.iter().zip(&mut products) {
+                    for i in 0..count {
+                        strip.row_mut(i).copy_from_slice(own[i * blocks + block]);
+                    }
+                    products.add(&strip);
                 }
             }
-            Ok((squares, bad))
+            Ok(Moved { squares, bad, products })
         };
-        let moved: Result<Vec<Moved>> =
-            own.into_par_iter().zip(copies).with_max_len(1).map(move_strip).collect();
+        let some = strips_of_a_part(cuts.len());
+        let moved = cuts.par_chunks_mut(some).with_max_len(1).map(move_strips);
+        let moved: Result<Vec<Moved<T>>> = moved.collect();
         self.note_move(moving);
         let mut squares = vec![0.0; count * moving.len()];
         let mut bad: Option<(usize, f64)> = None;
-        for (more, found) in moved? {
-            squares.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
-            bad = [bad, found].into_iter().flatten().min_by_key(|(i, _)| *i);
+        let mut products: Vec<Vec<_>> = asked.iter().map(|_| Vec::new()).collect();
+        for part in moved? {
+            squares.iter_mut().zip(part.squares).for_each(|(sum, more)| *sum += more);
+            bad = [bad, part.bad].into_iter().flatten().min_by_key(|(i, _)| *i);
+            products.iter_mut().zip(part.products).for_each(|(all, some)| all.push(some));
         }
-        match bad {
-            Some((particle, value)) => Err(self.non_finite("position", particle, value)),
-            None => Ok(squares),
+        if let Some((particle, value)) = bad {
+            return Err(self.non_finite("position", particle, value));
         }
+        let mut cloud = self.scratch.cloud(count, blocks, dim);
+        for (&block, parts) in asked.iter().zip(&products) {
+            cloud.learn(self.at.state.as_ref(), block, self.versions.blocks[block], parts);
+        }
+        Ok(squares)
     }
 }
 
@@ -224,9 +260,9 @@ impl<T: Real> Strips<'_, T> {
         let scale = self.scale.map(|scale| &scale[columns.clone()]);
         let (width, varies) = (operator.width(), operator.width() > 1);
         let mut coefficients = self.scratch.matrix(count, width);
-        let size = if varies { z.cols() } else { 0 };
-        let (mut divergence, mut curl) =
-            (self.scratch.matrix(count, size), self.scratch.matrix(count, size));
+        let size = |varies: bool| if varies { z.cols() } else { 0 };
+        let mut curl = self.scratch.matrix(count, size(varies));
+        let mut divergence = self.scratch.matrix(count, size(operator.diffusion_varies()));
         for i in 0..count {
             coefficients.row_mut(i)[0] = T::one();
             if varies {
@@ -236,7 +272,7 @@ impl<T: Real> Strips<'_, T> {
                     log_density: self.log_density[i],
                     score: score.row(i),
                 };
-                let out = (coefficients.row_mut(i), divergence.row_mut(i), curl.row_mut(i));
+                let out = (coefficients.row_mut(i), curl.row_mut(i), divergence.row_mut(i));
                 write_locals(self.dynamics, &operator, (i, point, scale), out)?;
             }
         }
@@ -251,7 +287,10 @@ impl<T: Real> Strips<'_, T> {
             score: score.as_ref(),
             scale,
             auxiliaries: self.auxiliaries,
-            divergences: varies.then(|| (divergence.as_ref(), curl.as_ref())),
+            divergences: varies.then(|| {
+                let all = if operator.diffusion_varies() { &divergence } else { &curl };
+                (all.as_ref(), curl.as_ref())
+            }),
         };
         let mut velocity = self.scratch.matrix(count, self.moving.len() * dim);
         self.field.velocity(&at, self.moving, &mut velocity);
