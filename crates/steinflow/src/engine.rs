@@ -15,7 +15,9 @@ mod simd;
 mod symmetric;
 
 pub use batches::batch_sums;
+pub(crate) use cloud::{Products, centre, strip_width, strips_of_a_part, write_centred};
 pub use gemm::Gemm;
+pub(crate) use kernel_sums::known_kernel;
 pub use kernel_sums::{KernelSums, kernel_matrix, kernel_sums, write_kernel_sums};
 pub use lanes::Lanes;
 pub use points::Factor;

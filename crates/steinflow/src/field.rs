@@ -54,6 +54,13 @@ pub trait Field<T: Real = f64>: Send {
         velocity: &mut Matrix<T>,
     ) -> Result<()>;
 
+    /// The same field for some coordinates at a time, where it can be had: see [`ByCoordinate`]. What A and C are at
+    /// the particles need not be known yet.
+    fn by_coordinate(&mut self, at: &Evaluated<'_, T>) -> Result<Option<Box<dyn ByCoordinate<T>>>> {
+        let _ = at;
+        Ok(None)
+    }
+
     /// Whether [`Field::add_noise`] does anything.
     fn is_random(&self) -> bool {
         false
@@ -99,6 +106,13 @@ pub trait Field<T: Real = f64>: Send {
     }
 }
 
+/// A field at one instant, once that is known which joins coordinates: the kernel. What is left to do acts on each
+/// coordinate alone, so that in many dimensions a strip of them can be worked on while it is in a cache.
+pub trait ByCoordinate<T: Real>: Send + Sync {
+    /// As [`Field::velocity`], of the coordinates that `at` has.
+    fn velocity(&self, at: &Evaluated<'_, T>, moving: &[usize], velocity: &mut Matrix<T>);
+}
+
 impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
     fn validate(&self, blocks: usize, particles: usize) -> Result<()> {
         (**self).validate(blocks, particles)
@@ -110,6 +124,9 @@ impl<T: Real, F: Field<T> + ?Sized> Field<T> for Box<F> {
         velocity: &mut Matrix<T>,
     ) -> Result<()> {
         (**self).velocity(at, moving, velocity)
+    }
+    fn by_coordinate(&mut self, at: &Evaluated<'_, T>) -> Result<Option<Box<dyn ByCoordinate<T>>>> {
+        (**self).by_coordinate(at)
     }
     fn is_random(&self) -> bool {
         (**self).is_random()

@@ -16,10 +16,12 @@ pub use bandwidth::{Bandwidth, EXACT_PAIRS, SAMPLED_PAIRS};
 pub(crate) use meetings::{Interactions, Meetings, Standing};
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::dynamics::Evaluated;
 use crate::engine::{
-    Borrowed, BorrowedCloud, Factor, KernelSums, Scratch, kernel_matrix, vectorised,
+    Borrowed, BorrowedCloud, Factor, KernelSums, Scratch, centre, kernel_matrix, known_kernel,
+    vectorised,
 };
 use crate::team::Team;
 use crate::{Error, MatRef, Matrix, Real, Result};
@@ -128,7 +130,11 @@ pub(crate) struct Resolved<'a, T: Real> {
     affine: Option<Affine<'a, T>>,
     /// The bandwidth of every factor.
     pub bandwidths: Vec<f64>,
+    state: MatRef<'a, T>,
     cloud: BorrowedCloud<'a, T>,
+    /// The centred particles, once somebody asks, where the cloud does not keep them.
+    centred: OnceLock<Borrowed<'a, T>>,
+    scratch: &'a Scratch<T>,
     /// ∇₂k(zᵢ, zⱼ) = slopeᵢⱼ · rate · (zᵢ − zⱼ) in each block; 0 where the kernel is blind.
     slope_rates: Vec<T>,
     /// The factor of the kernel that sees a block, if one does.
@@ -198,10 +204,12 @@ impl Kernel {
             let columns = first * dim..(first + seen) * dim;
             let squares = cloud.keeps_squares().then(|| {
                 let mut squares = scratch.matrix(count, count);
-                cloud.write_squares(first..first + seen, &mut squares);
+                cloud.write_squares(state, first..first + seen, &mut squares);
                 squares
             });
-            let factor = Factor::new(cloud.centred().as_ref(), T::one()).of(columns.clone());
+            // Where the cloud keeps no points it keeps distances, and points are only counted.
+            let points = cloud.centred().map_or(state, Matrix::as_ref);
+            let factor = Factor::new(points, T::one()).of(columns.clone());
             let known = squares.as_ref().map(|squares| squares.as_ref());
             let mut middle = cloud.middle(group);
             bandwidths.push(self.bandwidth.choose(&factor, known, group, &mut middle));
@@ -219,7 +227,10 @@ impl Kernel {
             radial: self.radial,
             affine,
             bandwidths,
+            state,
             cloud,
+            centred: OnceLock::new(),
+            scratch,
             slope_rates,
             group_of_block,
             groups,
@@ -232,7 +243,22 @@ impl Kernel {
 impl<T: Real> Resolved<'_, T> {
     /// The particles around their mean, shaped as the state.
     pub(crate) fn centred(&self) -> &Matrix<T> {
-        self.cloud.centred()
+        let made = || {
+            let (rows, cols) = (self.state.rows(), self.state.cols());
+            let mut centred = self.scratch.matrix(rows, cols);
+            centre(self.state, 0..cols, &mut centred);
+            centred
+        };
+        self.cloud.centred().unwrap_or_else(|| self.centred.get_or_init(made))
+    }
+
+    /// K as a matrix and how it repels in each block, where distances are known and slopes are K itself.
+    pub(crate) fn known(&self) -> Option<(Vec<T>, &[T])> {
+        let squares = self.groups.iter().map(|(_, squares)| Some(squares.as_ref()?.as_ref()));
+        let squares = squares.collect::<Option<Vec<_>>>()?;
+        let rates: Vec<T> = self.bandwidths.iter().map(|h| T::of(h.recip())).collect();
+        let is_plain = self.slope_is_value() && self.affine.is_none() && self.meetings.is_none();
+        is_plain.then(|| (known_kernel(&rates, &squares, true), &self.slope_rates[..]))
     }
 
     /// From now on particles meet as drawn here; an affine part still sees all of them.
@@ -295,7 +321,7 @@ impl<T: Real> Resolved<'_, T> {
     pub(crate) fn largest_eigenvalue(&self) -> f64 {
         const MOST_ROUNDS: usize = 200;
         const TOLERANCE: f64 = 1e-6;
-        let count = self.centred().rows();
+        let count = self.state.rows();
         let mut vector = Matrix::from_fn(count, 1, |_, _| T::of(1.0 / (count as f64).sqrt()));
         let (mut image, mut eigenvalue) = (Matrix::zeros(count, 1), 0.0);
         for _ in 0..MOST_ROUNDS {
@@ -346,7 +372,7 @@ impl<T: Real> Resolved<'_, T> {
 
     /// Σⱼ kᵢⱼ for every particle.
     pub(crate) fn sums_of_kernel(&self, scratch: &Scratch<T>) -> Vec<T> {
-        let count = self.centred().rows();
+        let count = self.state.rows();
         let (mut ones, mut sums) = (scratch.matrix(count, 1), scratch.matrix(count, 1));
         ones.as_mut_slice().fill(T::one());
         self.sums(ones.as_ref(), &mut sums);
@@ -366,8 +392,8 @@ impl<T: Real> Resolved<'_, T> {
         scratch: &Scratch<T>,
         out: &mut Matrix<T>,
     ) {
-        let count = self.centred().rows();
-        let dim = self.centred().cols() / self.group_of_block.len();
+        let count = self.state.rows();
+        let dim = self.state.cols() / self.group_of_block.len();
         for (group, _) in self.groups.iter().enumerate() {
             let seen: Vec<usize> = blocks
                 .iter()

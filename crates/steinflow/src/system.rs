@@ -8,6 +8,7 @@ mod draws;
 mod motion;
 mod part;
 mod rollback;
+mod strips;
 
 pub(crate) use draws::check_batch_size;
 pub use rollback::Saved;
@@ -111,7 +112,7 @@ struct Cached<K, V> {
 /// What A and C are at every particle, where they vary.
 struct Locals<T> {
     coefficients: Matrix<T>,
-    /// ∇·(A + C).
+    /// ∇·(A + C), written where A varies.
     divergence: Matrix<T>,
     curl_divergence: Matrix<T>,
 }
@@ -147,12 +148,11 @@ impl<'a, T: Real> System<'a, T> {
         draws::auxiliaries(&mut state, &structure, seed, 0);
         let operator = Operator::new(&structure);
         let width = operator.width();
-        let zeros = || Matrix::zeros(count, if width > 1 { blocks * dim } else { 0 });
-        let locals = Locals {
-            coefficients: Matrix::from_fn(count, width, |_, k| T::of(f64::from(u8::from(k == 0)))),
-            divergence: zeros(),
-            curl_divergence: zeros(),
-        };
+        // Where they vary, they are given room when somebody asks for them.
+        let ones = Matrix::from_fn(count, if width > 1 { 0 } else { 1 }, |_, _| T::one());
+        let nothing = || Matrix::zeros(count, 0);
+        let locals =
+            Locals { coefficients: ones, divergence: nothing(), curl_divergence: nothing() };
         Ok(Self {
             target: Box::new(target),
             dynamics: Box::new(dynamics),
@@ -275,10 +275,10 @@ impl<'a, T: Real> System<'a, T> {
     }
 
     fn evaluate_rows(&mut self, batch: Option<&Minibatch>) -> Result<()> {
-        let dim = self.structure.dim();
-        let state = &self.at.state;
+        let (dim, is_theta) = (self.structure.dim(), self.structure.blocks() == 1);
         let version = Some(self.versions.blocks[THETA]);
-        if self.theta.of != version {
+        let Configuration { state, log_density, score, .. } = &mut self.at;
+        if self.theta.of != version && !is_theta {
             let rows = self.theta.value.as_mut_slice().par_chunks_mut(dim).enumerate();
             rows.with_min_len(rows_per_task(dim))
                 .for_each(|(i, theta)| theta.copy_from_slice(&state.row(i)[..dim]));
@@ -286,14 +286,13 @@ impl<'a, T: Real> System<'a, T> {
         }
         // Whatever goes wrong from here on, the score is that of nothing.
         self.score_of = None;
-        let (log_density, score) = (&mut self.at.log_density, &mut self.at.score);
-        self.target.evaluate(self.theta.value.as_ref(), batch, log_density, score.as_mut())?;
+        let theta = if is_theta { state.as_ref() } else { self.theta.value.as_ref() };
+        self.target.evaluate(theta, batch, log_density, score.as_mut())?;
         self.gradients += 1;
         let is_bad = |particle: usize| {
             !self.at.log_density[particle].is_finite() || !all_finite(self.at.score.row(particle))
         };
-        let particles =
-            (0..self.theta.value.rows()).into_par_iter().with_min_len(rows_per_task(dim));
+        let particles = (0..self.frozen.len()).into_par_iter().with_min_len(rows_per_task(dim));
         if let Some(particle) = particles.find_first(|&particle| is_bad(particle)) {
             let (score, value) = (self.at.score.row(particle), self.at.log_density[particle]);
             if !all_finite(score) {
@@ -364,6 +363,11 @@ impl<'a, T: Real> System<'a, T> {
         let scale = self.at.preconditioner.as_ref().map(Preconditioner::scale);
         let (at, dynamics, operator) = (&self.at, &*self.dynamics, &self.operator);
         let Locals { coefficients, divergence, curl_divergence } = &mut self.locals.value;
+        if coefficients.cols() != width {
+            *coefficients = Matrix::from_fn(at.state.rows(), width, |_, _| T::one());
+            *divergence = Matrix::zeros(at.state.rows(), size);
+            *curl_divergence = Matrix::zeros(at.state.rows(), size);
+        }
         let first_bad = coefficients
             .as_mut_slice()
             .par_chunks_mut(width)
@@ -372,21 +376,11 @@ impl<'a, T: Real> System<'a, T> {
             .enumerate()
             .with_min_len(rows_per_task(size))
             .filter_map(|(i, ((coefficients, divergence), curl_divergence))| {
-                let own = at.score.row(i);
-                let scaled: Option<Vec<T>> =
-                    scale.map(|scale| own.iter().zip(scale).map(|(&g, &s)| g * s).collect());
-                let score = scaled.as_deref().unwrap_or(own);
-                let point =
-                    Point { state: state.row(i), dim, log_density: at.log_density[i], score };
-                dynamics.coefficients(&point, &mut coefficients[1..]);
-                curl_divergence.fill(T::zero());
-                dynamics.curl_divergence(&point, curl_divergence);
-                divergence.fill(T::zero());
-                dynamics.diffusion_divergence(&point, divergence);
-                for (sum, &more) in divergence.iter_mut().zip(&*curl_divergence) {
-                    *sum += more;
-                }
-                operator.check_diffusion(coefficients, i).err().map(|error| (i, error))
+                let (log_density, score) = (at.log_density[i], at.score.row(i));
+                let point = Point { state: state.row(i), dim, log_density, score };
+                let out = (coefficients, curl_divergence, divergence);
+                let found = write_locals(dynamics, operator, (i, point, scale), out);
+                found.err().map(|error| (i, error))
             })
             .min_by_key(|(i, _)| *i);
         if let Some((_, error)) = first_bad {
@@ -396,13 +390,13 @@ impl<'a, T: Real> System<'a, T> {
         Ok(())
     }
 
-    /// Brings up to date whatever the velocity of the blocks in `moving` depends on.
-    fn refresh(&mut self, moving: &[usize]) -> Result<()> {
+    /// Brings up to date whatever the velocity of the blocks in `moving` depends on, but for A and C.
+    fn refresh_particles(&mut self, moving: &[usize]) -> Result<()> {
         if self.structure.needs_score(moving) {
             self.evaluate_target()?;
         }
         self.scale_state();
-        self.evaluate_locals()
+        Ok(())
     }
 
     /// All that is known about the particles now, as a field gets it.
@@ -427,8 +421,11 @@ impl<'a, T: Real> System<'a, T> {
             score: self.at.score.as_ref(),
             scale: self.at.preconditioner.as_ref().map(Preconditioner::scale),
             auxiliaries: self.structure.auxiliaries(),
-            divergences: (self.operator.width() > 1)
-                .then(|| (divergence.as_ref(), curl_divergence.as_ref())),
+            divergences: (self.operator.width() > 1).then(|| {
+                let all =
+                    if self.operator.diffusion_varies() { divergence } else { curl_divergence };
+                (all.as_ref(), curl_divergence.as_ref())
+            }),
         };
         (evaluated, &mut *self.field)
     }
@@ -454,7 +451,11 @@ impl<'a, T: Real> System<'a, T> {
 
     fn write_velocity(&mut self, moving: &[usize], velocity: &mut Matrix<T>) -> Result<()> {
         self.check_moving(moving)?;
-        self.refresh(moving)?;
+        if let Some(field) = self.by_coordinate(moving)? {
+            return self.write_velocity_by_strips(&*field, moving, velocity);
+        }
+        self.refresh_particles(moving)?;
+        self.evaluate_locals()?;
         let (evaluated, field) = self.view();
         field.velocity(&evaluated, moving, velocity)
     }
@@ -486,4 +487,26 @@ impl<'a, T: Real> System<'a, T> {
         let (step, step_size) = (self.step, self.step_size);
         Error::NonFinite { what, value, particle, step, step_size }
     }
+}
+
+/// Writes what A and C are at particle `i`: coefficients after a leading 1, ∇·C, and ∇·(A + C) where A varies. The
+/// score is that of the target's own coordinates.
+fn write_locals<T: Real>(
+    dynamics: &dyn Dynamics<T>,
+    operator: &Operator<T>,
+    (i, point, scale): (usize, Point<'_, T>, Option<&[T]>),
+    (coefficients, curl_divergence, divergence): (&mut [T], &mut [T], &mut [T]),
+) -> Result<()> {
+    let scaled: Option<Vec<T>> =
+        scale.map(|scale| point.score.iter().zip(scale).map(|(&g, &s)| g * s).collect());
+    let point = Point { score: scaled.as_deref().unwrap_or(point.score), ..point };
+    dynamics.coefficients(&point, &mut coefficients[1..]);
+    curl_divergence.fill(T::zero());
+    dynamics.curl_divergence(&point, curl_divergence);
+    if operator.diffusion_varies() {
+        divergence.fill(T::zero());
+        dynamics.diffusion_divergence(&point, divergence);
+        divergence.iter_mut().zip(&*curl_divergence).for_each(|(sum, &more)| *sum += more);
+    }
+    operator.check_diffusion(coefficients, i)
 }

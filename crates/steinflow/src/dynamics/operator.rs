@@ -5,6 +5,8 @@
 //! differences needs only sums of coefficient rows. That is what makes the Stein field one pass of
 //! kernel sums (`field::Stein`).
 
+use std::ops::Range;
+
 use super::structure::{Block, Structure};
 use crate::engine::vectorised;
 use crate::linalg::{spectral, symmetric_eigen};
@@ -109,6 +111,25 @@ impl<T: Real> Operator<T> {
             rows,
             constant_factors,
         }
+    }
+
+    /// The same for some coordinates alone, where blocks are diagonal.
+    pub(crate) fn strip(&self, columns: Range<usize>) -> Self {
+        let (dim, width) = (columns.len(), 1 + (self.width - 1) / self.dim * columns.len());
+        let cut = |entry: &Entry<T>| {
+            let values = match &entry.values {
+                Values::Diagonal(a) => Values::Diagonal(a[columns.clone()].to_vec()),
+                // Numbered from 1; every such block has as many coefficients as there are coordinates.
+                Values::DiagonalCoefficients(k) => {
+                    Values::DiagonalCoefficients(1 + (k - 1) / self.dim * dim)
+                }
+                other => other.clone(),
+            };
+            Entry { values, ..*entry }
+        };
+        let rows = self.rows.iter().map(|entries| entries.iter().map(cut).collect()).collect();
+        let (block_names, constant_factors) = (self.block_names.clone(), vec![None; self.blocks()]);
+        Self { dim, width, block_names, rows, constant_factors }
     }
 
     /// The number of coordinates of θ, and of every block.

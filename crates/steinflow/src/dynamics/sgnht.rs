@@ -34,6 +34,7 @@ impl<T: Real> Dynamics<T> for Sgnht {
             .curl(R, XI, Block::DiagonalCoefficients(0))
             .split(&[&[R], &[THETA, XI]])
             .coefficients_ignore_density()
+            .each_coordinate_alone()
     }
 
     fn coefficients(&self, at: &Point<'_, T>, coefficients: &mut [T]) {

@@ -69,6 +69,7 @@ pub struct Structure {
     pub(super) curl: Vec<(usize, usize, Block)>,
     stages: Option<Vec<Vec<usize>>>,
     reads_density: bool,
+    each_coordinate_alone: bool,
 }
 
 impl Structure {
@@ -81,6 +82,7 @@ impl Structure {
             curl: Vec::new(),
             stages: None,
             reads_density: true,
+            each_coordinate_alone: false,
         }
     }
 
@@ -117,6 +119,27 @@ impl Structure {
     pub fn coefficients_ignore_density(mut self) -> Self {
         self.reads_density = false;
         self
+    }
+
+    /// Promises that coefficients and divergences of a coordinate depend on that coordinate of the blocks alone,
+    /// and that some coordinates may be asked about as if there were no others: in many dimensions they are then
+    /// worked on a strip at a time. Coefficients come in [`Block::DiagonalCoefficients`], one after the other.
+    pub fn each_coordinate_alone(mut self) -> Self {
+        self.each_coordinate_alone = true;
+        self
+    }
+
+    /// Whether A and C act on each coordinate alone, and vary with it alone.
+    pub(crate) fn acts_by_coordinate(&self) -> bool {
+        let diffusion = self.diffusion.iter().map(|(_, block)| block);
+        let mut blocks = diffusion.chain(self.curl.iter().map(|(_, _, block)| block));
+        blocks.all(|block| match block {
+            Block::Scalar(_) | Block::Diagonal(_) => true,
+            Block::DiagonalCoefficients(k) => {
+                self.each_coordinate_alone && k.is_multiple_of(self.dim)
+            }
+            Block::Full(_) | Block::ScalarCoefficient(_) | Block::FullCoefficients(_) => false,
+        })
     }
 
     /// The number of coordinates of θ.

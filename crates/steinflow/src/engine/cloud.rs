@@ -1,7 +1,8 @@
 //! The particles around their mean and their squared distances, block by block.
 //!
 //! A splitting moves one block at a time, so what was computed from the others still holds at the next
-//! velocity: it is kept until a block's version says that its numbers have changed.
+//! velocity: it is kept until a block's version says that its numbers have changed. Of few particles in many
+//! coordinates only the distances are kept: a copy of the particles would take longer to read than to make.
 
 // What is not inlined into a dispatched body is compiled without the SIMD it was chosen for.
 #![allow(clippy::inline_always)]
@@ -25,10 +26,23 @@ const DIRECT_COORDINATES: usize = 48;
 const ROWS_PER_TASK: usize = 4;
 /// Below this many products of numbers, other threads are not worth waking.
 const SERIAL_PRODUCTS: usize = 1 << 20;
+/// From this many coordinates on, few particles are worked on in strips of coordinates.
+const MANY_COORDINATES: usize = 1024;
+/// Numbers of a strip: with what is computed from them, they stay in the second cache.
+const STRIP_NUMBERS: usize = 1 << 14;
+
+/// How many coordinates of few particles are worked on at a time; `None` where all are.
+pub(crate) fn strip_width(count: usize, dim: usize) -> Option<usize> {
+    let is_wide = count <= MOST_KEPT && dim >= MANY_COORDINATES;
+    is_wide.then(|| (STRIP_NUMBERS / count).next_multiple_of(SUMS))
+}
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Cloud<T> {
+    count: usize,
+    dim: usize,
+    /// Shaped as the state, or empty where only distances are kept.
     centred: Matrix<T>,
     blocks: Vec<Block<T>>,
     /// Where the middle of the squared distances was last time, for every factor of a kernel; 0 for
@@ -49,31 +63,35 @@ impl<T: Real> Cloud<T> {
     pub(crate) fn new(count: usize, blocks: usize, dim: usize) -> Self {
         let nothing =
             || Block { centred_version: 0, squares_version: 0, squares: Matrix::zeros(0, 0) };
+        let kept = if strip_width(count, dim).is_some() { 0 } else { blocks * dim };
         Self {
-            centred: Matrix::zeros(count, blocks * dim),
+            count,
+            dim,
+            centred: Matrix::zeros(count, kept),
             blocks: (0..blocks).map(|_| nothing()).collect(),
             middles: vec![0.0; blocks],
         }
     }
 
     pub(crate) fn has_shape(&self, count: usize, blocks: usize, dim: usize) -> bool {
-        let centred = &self.centred;
-        (centred.rows(), centred.cols(), self.blocks.len()) == (count, blocks * dim, blocks)
+        (self.count, self.blocks.len(), self.dim) == (count, blocks, dim)
     }
 
-    /// The particles around their mean, shaped as the state.
-    pub(crate) fn centred(&self) -> &Matrix<T> {
-        &self.centred
+    /// The particles around their mean, shaped as the state, where they are kept.
+    pub(crate) fn centred(&self) -> Option<&Matrix<T>> {
+        (self.centred.cols() > 0).then_some(&self.centred)
     }
 
     /// Brings the centred particles up to date with the state.
     ///
     /// Centring does not change velocities, and in `f32` far-off particles keep their differences.
     pub(crate) fn centre(&mut self, state: MatRef<'_, T>, versions: &[u64]) {
-        let dim = state.cols() / self.blocks.len();
+        let (dim, are_kept) = (self.dim, self.centred.cols() > 0);
         for (index, (block, &version)) in self.blocks.iter_mut().zip(versions).enumerate() {
             if block.centred_version != version {
-                centre(state, index * dim..(index + 1) * dim, &mut self.centred);
+                if are_kept {
+                    centre(state, index * dim..(index + 1) * dim, &mut self.centred);
+                }
                 block.centred_version = version;
             }
         }
@@ -90,18 +108,48 @@ impl<T: Real> Cloud<T> {
 
     /// Whether squared distances are worth keeping: they fit a processor's own cache.
     pub(crate) fn keeps_squares(&self) -> bool {
-        self.centred.rows() <= MOST_KEPT
+        self.count <= MOST_KEPT
     }
 
-    /// Writes the squared distances over some blocks, N×N. The centred particles must be current.
-    pub(crate) fn write_squares(&mut self, blocks: Range<usize>, out: &mut Matrix<T>) {
-        let dim = self.centred.cols() / self.blocks.len();
-        let first = blocks.start;
+    /// Whether somebody has asked for the distances over this block.
+    pub(crate) fn is_asked_for(&self, block: usize) -> bool {
+        self.blocks[block].squares_version > 0
+    }
+
+    /// Takes up what whoever moved a block has summed on the way, in parts of [`strips_of_a_part`].
+    pub(crate) fn learn(
+        &mut self,
+        state: MatRef<'_, T>,
+        index: usize,
+        version: u64,
+        parts: &[Products<T>],
+    ) {
+        let block = &mut self.blocks[index];
+        add_up(parts, &mut block.squares);
+        let columns = index * self.dim..(index + 1) * self.dim;
+        squares_of_products(state, columns, &mut block.squares);
+        (block.centred_version, block.squares_version) = (version, version);
+    }
+
+    /// Writes the squared distances over some blocks, N×N. The cloud must have been centred on this state.
+    pub(crate) fn write_squares(
+        &mut self,
+        state: MatRef<'_, T>,
+        blocks: Range<usize>,
+        out: &mut Matrix<T>,
+    ) {
+        let (dim, first) = (self.dim, blocks.start);
         for index in blocks {
             let block = &mut self.blocks[index];
             if block.squares_version != block.centred_version {
                 let columns = index * dim..(index + 1) * dim;
-                squared_distances(self.centred.as_ref(), columns, &mut block.squares);
+                if block.squares.rows() != self.count {
+                    block.squares = Matrix::zeros(self.count, self.count);
+                }
+                match strip_width(self.count, dim) {
+                    Some(width) => squares_by_strips(state, columns, width, &mut block.squares),
+                    None => squared_distances(self.centred.as_ref(), columns, &mut block.squares),
+                }
                 block.squares_version = block.centred_version;
             }
             let (out, squares) = (out.as_mut_slice(), block.squares.as_slice());
@@ -125,7 +173,11 @@ impl<T: Real> Cloud<T> {
 const SUMS: usize = 64;
 
 /// Writes some columns of the particles minus their mean, roughly: any centre will do that is close to it.
-fn centre<T: Real>(state: MatRef<'_, T>, columns: Range<usize>, centred: &mut Matrix<T>) {
+pub(crate) fn centre<T: Real>(
+    state: MatRef<'_, T>,
+    columns: Range<usize>,
+    centred: &mut Matrix<T>,
+) {
     let all = state.cols();
     let rows = centred.as_mut_slice().chunks_exact_mut(all);
     if columns.len() <= SUMS {
@@ -169,6 +221,23 @@ fn centre<T: Real>(state: MatRef<'_, T>, columns: Range<usize>, centred: &mut Ma
     });
 }
 
+/// Writes the particles minus the mean of every column, for a strip that is in a cache.
+pub(crate) fn write_centred<T: Real>(points: MatRef<'_, T>, centred: &mut Matrix<T>) {
+    let width = points.cols();
+    vectorised(
+        #[inline(always)]
+        || {
+            for first in (0..width).step_by(SUMS) {
+                let some = first..width.min(first + SUMS);
+                let means = means(points, some.clone());
+                for (i, row) in centred.as_mut_slice().chunks_exact_mut(width).enumerate() {
+                    subtract(&points.row(i)[some.clone()], &means, &mut row[some.clone()]);
+                }
+            }
+        },
+    );
+}
+
 /// The means of at most [`SUMS`] columns.
 #[inline(always)]
 fn means<T: Real>(state: MatRef<'_, T>, columns: Range<usize>) -> [T; SUMS] {
@@ -203,9 +272,6 @@ fn squared_distances<T: Real>(
     squares: &mut Matrix<T>,
 ) {
     let count = points.rows();
-    if squares.rows() != count {
-        *squares = Matrix::zeros(count, count);
-    }
     if columns.len() > DIRECT_COORDINATES {
         return squares_by_products(points, columns, squares);
     }
@@ -236,6 +302,89 @@ fn squares_by_products<T: Real>(
         let bands = bands.par_chunks_mut(ROWS_PER_TASK * count).enumerate();
         bands.with_max_len(1).for_each(products);
     }
+    squares_of_products(points, columns, squares);
+}
+
+/// As [`squares_by_products`], of particles that are centred on the way: strip by strip, each read once.
+fn squares_by_strips<T: Real>(
+    points: MatRef<'_, T>,
+    columns: Range<usize>,
+    width: usize,
+    squares: &mut Matrix<T>,
+) {
+    let count = points.rows();
+    let strips: Vec<usize> = columns.clone().step_by(width).collect();
+    let of_part = |firsts: &[usize]| {
+        let (mut products, mut strip) = (Products::new(count), Matrix::zeros(0, 0));
+        for &first in firsts {
+            let some = first..columns.end.min(first + width);
+            if strip.cols() != some.len() {
+                strip = Matrix::zeros(count, some.len());
+            }
+            // Row after row: far rows side by side would be read at the pace of waiting.
+            for (i, row) in strip.as_mut_slice().chunks_exact_mut(some.len()).enumerate() {
+                row.copy_from_slice(&points.row(i)[some.clone()]);
+            }
+            products.add(&strip);
+        }
+        products
+    };
+    let parts = strips.par_chunks(strips_of_a_part(strips.len())).with_max_len(1);
+    let parts: Vec<Products<T>> = parts.map(of_part).collect();
+    add_up(&parts, squares);
+    squares_of_products(points, columns, squares);
+}
+
+/// How many strips are summed one after the other, whoever does it; such parts are then summed in order.
+pub(crate) fn strips_of_a_part(strips: usize) -> usize {
+    const PARTS: usize = 64;
+    strips.div_ceil(PARTS)
+}
+
+/// Σ x·y over some strips of coordinates, of centred particles: what squared distances are made of.
+pub(crate) struct Products<T: Real> {
+    sums: Vec<T>,
+    of_strip: Vec<T>,
+    centred: Matrix<T>,
+}
+
+impl<T: Real> Products<T> {
+    pub(crate) fn new(count: usize) -> Self {
+        let zeros = || vec![T::zero(); count * count];
+        Self { sums: zeros(), of_strip: zeros(), centred: Matrix::zeros(0, 0) }
+    }
+
+    /// Takes another strip of all particles into account.
+    pub(crate) fn add(&mut self, strip: &Matrix<T>) {
+        let (count, width) = (strip.rows(), strip.cols());
+        if self.centred.cols() != width {
+            self.centred = Matrix::zeros(count, width);
+        }
+        write_centred(strip.as_ref(), &mut self.centred);
+        lower_products(self.centred.as_ref(), 0..width, 0..count, &mut self.of_strip);
+        let (sums, of_strip) = (&mut self.sums, &self.of_strip);
+        vectorised(
+            #[inline(always)]
+            || sums.iter_mut().zip(of_strip).for_each(|(sum, &more)| *sum += more),
+        );
+    }
+}
+
+fn add_up<T: Real>(parts: &[Products<T>], out: &mut Matrix<T>) {
+    let out = out.as_mut_slice();
+    out.fill(T::zero());
+    for part in parts {
+        out.iter_mut().zip(&part.sums).for_each(|(sum, &more)| *sum += more);
+    }
+}
+
+/// |x|² + |y|² − 2x·y of products x·y on and below the diagonal, for all pairs.
+fn squares_of_products<T: Real>(
+    points: MatRef<'_, T>,
+    columns: Range<usize>,
+    squares: &mut Matrix<T>,
+) {
+    let count = points.rows();
     let close = T::CLOSE;
     let coordinates = |i: usize| &points.row(i)[columns.clone()];
     let norms: Vec<T> = (0..count).map(|i| squares.row(i)[i]).collect();
@@ -287,8 +436,8 @@ mod tests {
 
     #[test]
     fn squares_follow_the_versions_of_their_blocks() {
-        // Summed directly, from products, and centred in one and in two strips.
-        for dim in [20, 60, 200, 500] {
+        // Summed directly, from products, centred in one and in two strips, and computed in strips.
+        for dim in [20, 60, 200, 500, 1100] {
             squares_follow_the_versions(37, dim);
         }
     }
@@ -308,7 +457,7 @@ mod tests {
         let check = |cloud: &mut Cloud<f64>, state: &Matrix<f64>, versions: [u64; 2]| {
             let mut squares = Matrix::zeros(count, count);
             cloud.centre(state.as_ref(), &versions);
-            cloud.write_squares(0..2, &mut squares);
+            cloud.write_squares(state.as_ref(), 0..2, &mut squares);
             for i in 0..count {
                 for j in 0..count {
                     let (expected, found) = (naive(state, 0..2 * dim, i, j), squares.row(i)[j]);

@@ -139,28 +139,9 @@ fn sums_of_known<T: Real>(
     out: &mut Matrix<T>,
 ) {
     let (count, width) = (sums.values.rows(), sums.values.cols());
-    let mut kernel = vec![T::zero(); count * count];
-    let rate = sums.factors[0].rate();
-    let fill = |(i, row): (usize, &mut [T])| {
-        let row = &mut row[..=i];
-        row.copy_from_slice(&squares[0].row(i)[..=i]);
-        for (more, factor) in squares.iter().zip(sums.factors).skip(1) {
-            let weight = factor.rate() / rate;
-            for (square, &more) in row.iter_mut().zip(more.row(i)) {
-                *square += weight * more;
-            }
-        }
-        T::exp_of_negated(row, rate);
-    };
+    let rates: Vec<T> = sums.factors.iter().map(Factor::rate).collect();
     let is_shared = count * count * width >= SERIAL_PRODUCTS;
-    if is_shared {
-        // An exponential is some ten times the work of touching a number.
-        let rows = kernel.par_chunks_mut(count).enumerate();
-        rows.with_min_len(rows_per_task(10 * count)).for_each(fill);
-    } else {
-        kernel.chunks_mut(count).enumerate().for_each(fill);
-    }
-    mirror(&mut kernel, count);
+    let kernel = known_kernel(&rates, squares, is_shared);
     let (rhs, out) = (sums.values.as_slice(), out.as_mut_slice());
     if !is_shared {
         T::product(&kernel, rhs, out, count, width, count);
@@ -173,6 +154,36 @@ fn sums_of_known<T: Real>(
             T::product(kernel, rhs, out, kernel.len() / count, width, count);
         });
     }
+}
+
+/// K of the squared exponential from the squared distances that its factors see, each with its rate: N×N.
+pub(crate) fn known_kernel<T: Real>(
+    rates: &[T],
+    squares: &[MatRef<'_, T>],
+    is_shared: bool,
+) -> Vec<T> {
+    let count = squares[0].rows();
+    let mut kernel = vec![T::zero(); count * count];
+    let fill = |(i, row): (usize, &mut [T])| {
+        let row = &mut row[..=i];
+        row.copy_from_slice(&squares[0].row(i)[..=i]);
+        for (more, &rate) in squares.iter().zip(rates).skip(1) {
+            let weight = rate / rates[0];
+            for (square, &more) in row.iter_mut().zip(more.row(i)) {
+                *square += weight * more;
+            }
+        }
+        T::exp_of_negated(row, rates[0]);
+    };
+    if is_shared {
+        // An exponential is some ten times the work of touching a number.
+        let rows = kernel.par_chunks_mut(count).enumerate();
+        rows.with_min_len(rows_per_task(10 * count)).for_each(fill);
+    } else {
+        kernel.chunks_mut(count).enumerate().for_each(fill);
+    }
+    mirror(&mut kernel, count);
+    kernel
 }
 
 /// K itself, N×N and in `f64`: for the few fields that solve with it or factor it.

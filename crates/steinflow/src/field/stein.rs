@@ -25,9 +25,9 @@
 
 use rayon::prelude::*;
 
-use super::{Field, at_least_two};
+use super::{ByCoordinate, Field, at_least_two};
 use crate::dynamics::{Evaluated, Repulsion, Terms};
-use crate::engine::{Borrowed, rows_per_task};
+use crate::engine::{Borrowed, rows_per_task, strip_width, write_centred};
 use crate::kernel::{Bandwidth, Interactions, Kernel, Resolved, Standing, View};
 use crate::{Error, Matrix, Real, Result};
 
@@ -117,6 +117,37 @@ impl Stein {
         self.held = Some((resolved.largest_eigenvalue(), resolved.bandwidths.clone()));
         resolved
     }
+
+    /// What the sum over particles is multiplied by. The kernel must have been resolved.
+    fn share<T: Real>(&self, at: &Evaluated<'_, T>) -> T {
+        let eigenvalue = self.held.as_ref().map_or(1.0, |(eigenvalue, _)| *eigenvalue);
+        T::of(1.0 / (at.state.rows() as f64 * eigenvalue))
+    }
+}
+
+/// The field where K is known as a matrix, and repels as it is.
+struct KnownKernel<T> {
+    kernel: Vec<T>,
+    /// How fast it repels in each block.
+    rates: Vec<T>,
+    terms: Terms,
+    share: T,
+}
+
+impl<T: Real> ByCoordinate<T> for KnownKernel<T> {
+    fn velocity(&self, at: &Evaluated<'_, T>, moving: &[usize], velocity: &mut Matrix<T>) {
+        let (count, moved) = (at.state.rows(), velocity.cols());
+        let width = moved + at.operator.width();
+        let mut points = at.scratch.matrix(count, at.state.cols());
+        write_centred(at.state, &mut points);
+        let parts = [Part { drifts: true, rates: &self.rates }];
+        let acting = Acting { moving, terms: self.terms, curl: T::one(), pulled: Vec::new() };
+        let (mut rhs, mut sums) =
+            (at.scratch.matrix(count, width), at.scratch.matrix(count, width));
+        acting.write_rhs(at, &points, &parts[0], &mut rhs);
+        T::product(&self.kernel, rhs.as_slice(), sums.as_mut_slice(), count, width, count);
+        acting.write_velocity(at, &points, &parts, &[sums], self.share, velocity);
+    }
 }
 
 /// What k and every slope that differs from it multiply: [force | c | pull] of every particle.
@@ -167,13 +198,26 @@ impl<T: Real> Field<T> for Stein {
             (T::one(), Vec::new())
         };
         let acting = Acting { moving, terms, curl, pulled };
-        let eigenvalue = self.held.as_ref().map_or(1.0, |(eigenvalue, _)| *eigenvalue);
-        let share = T::of(1.0 / (at.state.rows() as f64 * eigenvalue));
+        let share = self.share(at);
         let mut pull = acting.write_sums(at, &resolved, share, velocity);
         acting.add_affine(at, &resolved, share, velocity, &mut pull);
         acting.add_other_half(at, &resolved, share, velocity, &pull);
         self.bandwidths.clone_from(&resolved.bandwidths);
         Ok(())
+    }
+
+    fn by_coordinate(&mut self, at: &Evaluated<'_, T>) -> Result<Option<Box<dyn ByCoordinate<T>>>> {
+        let is_plain = self.kernel.radial.slope_is_value() && self.kernel.affine == 0.0;
+        let is_halved = self.curl == CurlForm::Symmetrised && at.operator.curl_varies();
+        let is_wide = strip_width(at.state.rows(), at.operator.dim()).is_some();
+        if !is_wide || !is_plain || is_halved || self.interactions.is_some() {
+            return Ok(None);
+        }
+        let resolved = self.resolve(at);
+        let Some((kernel, rates)) = resolved.known() else { return Ok(None) };
+        self.bandwidths.clone_from(&resolved.bandwidths);
+        let (rates, terms, share) = (rates.to_vec(), self.repulsion, self.share(at));
+        Ok(Some(Box::new(KnownKernel { kernel, rates, terms, share })))
     }
 
     fn preserves_volume_of_auxiliaries(&self) -> bool {
@@ -230,23 +274,7 @@ impl<T: Real> Acting<'_, T> {
 
         let mut rhs: Vec<_> = parts.iter().map(|_| at.scratch.matrix(count, width)).collect();
         for (part, rhs) in parts.iter().zip(&mut rhs) {
-            let repulsion = Repulsion { rates: part.rates, terms: self.terms, points };
-            let rows = rhs.as_mut_slice().par_chunks_mut(width).enumerate();
-            rows.with_min_len(rows_per_task(width)).for_each(|(j, row)| {
-                let (row, pull) = row.split_at_mut(forces);
-                let (force, c) = row.split_at_mut(moved);
-                c.copy_from_slice(at.coefficients.row(j));
-                at.write_force(j, moving, part.drifts, repulsion, self.curl, force);
-                for (&block, out) in self.pulled.iter().zip(pull.chunks_exact_mut(dim)) {
-                    if part.drifts {
-                        at.write_gradient(j, block, out);
-                    } else {
-                        out.fill(T::zero());
-                    }
-                    let (x, rate) = (&points.row(j)[block * dim..], self.rate(part.rates[block]));
-                    out.iter_mut().zip(x).for_each(|(out, &x)| *out -= rate * x);
-                }
-            });
+            self.write_rhs(at, points, part, rhs);
         }
         let mut sums: Vec<_> = parts.iter().map(|_| at.scratch.matrix(count, width)).collect();
         resolved.sums_with_slopes(
@@ -254,22 +282,7 @@ impl<T: Real> Acting<'_, T> {
             &mut sums.iter_mut().map(|sums| &mut **sums).collect::<Vec<_>>(),
         );
 
-        let acts = (moving, self.terms, self.curl);
-        let rows = velocity.as_mut_slice().par_chunks_mut(moved).enumerate();
-        rows.with_min_len(rows_per_task(moved)).for_each(|(i, out)| {
-            let x = points.row(i);
-            for (place, (part, sums)) in parts.iter().zip(&sums).enumerate() {
-                let (force, c) = sums.row(i)[..forces].split_at(moved);
-                let share = (place + 1 == parts.len()).then_some(share);
-                let from = if place == 0 {
-                    Some(force)
-                } else {
-                    out.iter_mut().zip(force).for_each(|(out, &force)| *out += force);
-                    None
-                };
-                operator.write_sum((c, from), (x, part.rates), acts, share, out);
-            }
-        });
+        self.write_velocity(at, points, &parts, &sums, share, velocity);
         let mut pull = at.scratch.matrix(count, pulled);
         pull.as_mut_slice().fill(T::zero());
         for i in 0..if pulled > 0 { count } else { 0 } {
@@ -285,6 +298,66 @@ impl<T: Real> Acting<'_, T> {
             }
         }
         pull
+    }
+
+    /// Writes [force | c | pull] of every particle.
+    fn write_rhs(
+        &self,
+        at: &Evaluated<'_, T>,
+        points: &Matrix<T>,
+        part: &Part<'_, T>,
+        rhs: &mut Matrix<T>,
+    ) {
+        let (dim, width) = (at.operator.dim(), rhs.cols());
+        let moved = self.moving.len() * dim;
+        let forces = moved + at.operator.width();
+        let repulsion = Repulsion { rates: part.rates, terms: self.terms, points };
+        let rows = rhs.as_mut_slice().par_chunks_mut(width).enumerate();
+        rows.with_min_len(rows_per_task(width)).for_each(|(j, row)| {
+            let (row, pull) = row.split_at_mut(forces);
+            let (force, c) = row.split_at_mut(moved);
+            c.copy_from_slice(at.coefficients.row(j));
+            at.write_force(j, self.moving, part.drifts, repulsion, self.curl, force);
+            for (&block, out) in self.pulled.iter().zip(pull.chunks_exact_mut(dim)) {
+                if part.drifts {
+                    at.write_gradient(j, block, out);
+                } else {
+                    out.fill(T::zero());
+                }
+                let (x, rate) = (&points.row(j)[block * dim..], self.rate(part.rates[block]));
+                out.iter_mut().zip(x).for_each(|(out, &x)| *out -= rate * x);
+            }
+        });
+    }
+
+    /// Writes the velocity from sums over all particles of what [`Acting::write_rhs`] has written.
+    fn write_velocity(
+        &self,
+        at: &Evaluated<'_, T>,
+        points: &Matrix<T>,
+        parts: &[Part<'_, T>],
+        sums: &[Borrowed<'_, T>],
+        share: T,
+        velocity: &mut Matrix<T>,
+    ) {
+        let acts = (self.moving, self.terms, self.curl);
+        let moved = velocity.cols();
+        let forces = moved + at.operator.width();
+        let rows = velocity.as_mut_slice().par_chunks_mut(moved).enumerate();
+        rows.with_min_len(rows_per_task(moved)).for_each(|(i, out)| {
+            let x = points.row(i);
+            for (place, (part, sums)) in parts.iter().zip(sums).enumerate() {
+                let (force, c) = sums.row(i)[..forces].split_at(moved);
+                let share = (place + 1 == parts.len()).then_some(share);
+                let from = if place == 0 {
+                    Some(force)
+                } else {
+                    out.iter_mut().zip(force).for_each(|(out, &force)| *out += force);
+                    None
+                };
+                at.operator.write_sum((c, from), (x, part.rates), acts, share, out);
+            }
+        });
     }
 
     /// What C is repelled by: nothing in the starred form.

@@ -42,6 +42,13 @@ impl<T: Real> System<'_, T> {
 
     /// Moves the blocks in `moving` for a time `dt` along their velocity, with the field's noise.
     pub fn advance(&mut self, moving: &[usize], dt: f64) -> Result<()> {
+        self.check_moving(moving)?;
+        if let Some(field) = self.by_coordinate(moving)? {
+            let speeds = self.advance_by_strips(&*field, moving, dt)?;
+            self.keep_speeds(moving, &speeds);
+            self.finish_move(moving);
+            return Ok(());
+        }
         let mut displacement = self.take_displacement(moving);
         self.write_velocity(moving, &mut displacement)?;
         if self.field.is_random() {
@@ -144,6 +151,15 @@ impl<T: Real> System<'_, T> {
         Ok(sum)
     }
 
+    /// Particles have been moved, and the copy of θ with them.
+    pub(super) fn note_move(&mut self, moving: &[usize]) {
+        let theta_was_current = self.theta.of == Some(self.versions.blocks[THETA]);
+        self.versions.changed(moving);
+        if theta_was_current {
+            self.theta.of = Some(self.versions.blocks[THETA]);
+        }
+    }
+
     /// Adds a displacement, shaped as [`System::velocity`] gives it, to all but frozen particles.
     pub fn displace(&mut self, moving: &[usize], displacement: &Matrix<T>) -> Result<()> {
         self.displace_by(moving, 1.0, displacement).map(drop)
@@ -171,7 +187,6 @@ impl<T: Real> System<'_, T> {
         let scale = preconditioner.as_ref().map(Preconditioner::scale);
         let factor = T::of(factor);
         let frozen = &self.frozen;
-        let theta_was_current = self.theta.of == Some(self.versions.blocks[THETA]);
         let size = state.cols();
         let mut squares = vec![0.0; displacement.rows() * moving.len()];
         let move_row = |(((i, row), theta), squares): Row<'_, T>| -> Option<(usize, f64)> {
@@ -187,7 +202,7 @@ impl<T: Real> System<'_, T> {
                 if !add(own, moved, factor, scale) && bad.is_none() {
                     bad = own.iter().find(|x| !x.is_finite()).map(|x| (i, x.as_f64()));
                 }
-                if block == THETA {
+                if block == THETA && size > dim {
                     theta.copy_from_slice(own);
                 }
             }
@@ -202,10 +217,7 @@ impl<T: Real> System<'_, T> {
             .with_min_len(rows_per_task(displacement.cols()))
             .filter_map(move_row)
             .min_by_key(|(i, _)| *i);
-        self.versions.changed(moving);
-        if theta_was_current {
-            self.theta.of = Some(self.versions.blocks[THETA]);
-        }
+        self.note_move(moving);
         match bad {
             Some((particle, value)) => Err(self.non_finite("position", particle, value)),
             None => Ok(squares),
@@ -214,7 +226,7 @@ impl<T: Real> System<'_, T> {
 }
 
 /// x += scale · factor · by, with no scale for 1; tells whether all x are finite then.
-fn add<T: Real>(x: &mut [T], by: &[T], factor: T, scale: Option<&[T]>) -> bool {
+pub(super) fn add<T: Real>(x: &mut [T], by: &[T], factor: T, scale: Option<&[T]>) -> bool {
     vectorised(
         #[inline(always)]
         || {
