@@ -403,7 +403,8 @@ fn network<T: Real>(
     let inputs = random_states(rows, 13, 3);
     let targets: Vec<f64> =
         (0..rows).map(|i| inputs.row(i)[0].sin() + 0.3 * inputs.row(i)[1]).collect();
-    let architecture = Architecture { hidden: hidden.to_vec(), activation, noise_by_input };
+    let architecture =
+        Architecture { hidden: hidden.to_vec(), activation, noise_by_input, classes: 0 };
     Bnn::new(&architecture, &inputs, &targets, Precisions::default()).unwrap()
 }
 

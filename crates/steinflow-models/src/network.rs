@@ -281,7 +281,8 @@ impl<T: Real> LogDensity<T> for Bnn<T> {
 
     fn device_source(&self) -> Option<DeviceSource> {
         let (inputs, outputs) = (self.inputs.cols(), self.layout.layers().map(|l| l.outputs));
-        Some(DeviceSource::Network {
+        // The device knows the likelihoods of numbers; those of classes are the host's.
+        (self.likelihood != Likelihood::Classes).then(|| DeviceSource::Network {
             layers: std::iter::once(inputs).chain(outputs).collect(),
             code: self.activation.device_code(),
             rows: self.inputs.cast(),
