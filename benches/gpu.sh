@@ -24,17 +24,15 @@ if [ -x "$programs/steinflow" ]; then
     command=$programs/steinflow
     "$command" devices
     # Killed and taken up again, a run has the bits it would have had.
-    network="sample bnn --device cuda --steps 20000 --particles 20 --seed 5 --quiet --checkpoint-every 2000"
+    network="sample bnn --device cuda --steps 200000 --seed 5 --quiet --checkpoint-every 5000"
     "$command" $network --out "$work/whole" > "$folder/bnn.txt"
     "$command" $network --out "$work/killed" > "$work/log" 2>&1 &
     killed=$!
-    sleep 4
+    sleep 6
     kill -9 $killed
     wait $killed || true
-    "$command" resume "$work/killed" --quiet > "$work/log"
-    for file in particles.csv particles.parquet; do
-        if [ -e "$work/whole/$file" ]; then cmp "$work/whole/$file" "$work/killed/$file"; fi
-    done
+    "$command" resume "$work/killed" --quiet > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    cmp "$work/whole/particles.parquet" "$work/killed/particles.parquet"
     echo "killed and resumed: the same particles"
     if [ -n "$data" ]; then
         # A tenth of the network experiment, on both.

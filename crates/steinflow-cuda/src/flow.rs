@@ -69,7 +69,6 @@ struct Recording {
 }
 
 /// Squared distances that are kept from move to move: see [`World::squares`].
-#[derive(Default)]
 struct Squares {
     places: Vec<Buffer>,
     is_second: bool,

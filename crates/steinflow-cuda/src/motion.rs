@@ -132,6 +132,7 @@ struct Interaction {
     combine: CudaFunction,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a run has a handful of plans")]
 enum Action {
     Few { bandwidths: Bandwidths, squares: CudaFunction, advance: CudaFunction },
     Stein(Box<Interaction>),

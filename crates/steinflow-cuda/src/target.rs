@@ -75,7 +75,7 @@ struct Fit {
     /// Rows of data that a lane has.
     per_lane: usize,
     /// Whether the weights are in shared memory, too.
-    weights_fit: bool,
+    has_weights: bool,
     /// Bytes of shared memory.
     shared: usize,
 }
@@ -87,8 +87,8 @@ impl Fit {
         let bytes = |rows: usize| (units * (32 * rows + 4) + (outputs + 1) * 32 * rows) * size;
         let per_lane = [4, 2, 1].into_iter().find(|&rows| bytes(rows) <= MOST_SHARED)?;
         let (own, weights) = (bytes(per_lane), dim * size);
-        let weights_fit = own + weights <= HALF_SHARED;
-        Some(Self { per_lane, weights_fit, shared: own + if weights_fit { weights } else { 0 } })
+        let has_weights = own + weights <= HALF_SHARED;
+        Some(Self { per_lane, has_weights, shared: own + if has_weights { weights } else { 0 } })
     }
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn source(own: &DeviceSource, dim: usize, size: usize) -> Option<Sour
             text(code, include_str!("../kernels/network.cu"))
                 .with("WIDTH_LIST", widths.join(","))
                 .with("PER_LANE", fit.per_lane)
-                .with("WEIGHTS_FIT", u8::from(fit.weights_fit))
+                .with("WEIGHTS_FIT", u8::from(fit.has_weights))
                 .with("LOG_FACTOR", format!("{largest_log_factor:?}"))
         }
     })

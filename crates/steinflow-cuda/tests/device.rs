@@ -112,6 +112,8 @@ fn steps_are_those_of_the_host() {
         (20, 753),
         (32, 5),
         (31, 2100),
+        // K is stored.
+        (257, 150),
     ] {
         let target = Isotropic::new(dim).unwrap();
         let theta = random_states(count, dim, 5);
@@ -585,6 +587,8 @@ fn the_same_bits_again_and_after_a_resume() {
         ("svgd", 3000, 2),
         ("sghmc-stein", 500, 20),
         ("sgnht-stein", 100, 60),
+        ("sghmc-stein", 20, 60),
+        ("sgnht-stein", 150, 200),
     ] {
         let target = Isotropic::new(dim).unwrap();
         let theta = random_states(count, dim, 5).cast::<f32>();
