@@ -151,12 +151,13 @@ impl<T: Real> NetworkFit<T> {
         let mut own = NetworkSpec::new(spec)?;
         let data = regression_data(spec, &own.test_rows)?;
         own.architecture.classes = data.standardisation().classes().len();
-        let of_noise = [spec.noise_precision, spec.noise_rate];
-        if let Some(given) = of_noise.into_iter().flatten().next()
-            && own.architecture.classes > 0
-        {
-            let remedy = "its target has classes, and no noise beside their probabilities";
-            return Err(spec.not_taken("noise", given, remedy));
+        let of_noise = [("noise-precision", spec.noise_precision), ("noise-rate", spec.noise_rate)];
+        for (option, value) in of_noise {
+            if let Some(value) = value.filter(|_| own.architecture.classes > 0) {
+                let remedy =
+                    "a target of classes has no noise beside its probabilities; leave it out";
+                return Err(LibraryError::setting(option, value, remedy).into());
+            }
         }
         let (inputs, targets) = (data.train_inputs(), data.train_targets());
         let network = Bnn::new(&own.architecture, inputs, targets, own.precisions)?;
