@@ -90,7 +90,7 @@ int bs_param_unconstrain(const bs_model *model, const double *shown, double *the
         return -1;
     }
     theta[0] = shown[0];
-    theta[1] = shown[1];
+    theta[1] = log(shown[1]);
     theta[2] = log(shown[2] / shown[3]);
     return 0;
 }
