@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use steinflow::{Error as LibraryError, Real};
 
 use super::{Activation, Architecture, Bnn, Precision, Precisions};
+use crate::catalogue::table_options;
 use crate::data::{Choices, RegressionData, Split, find};
 use crate::{Model, ModelInfo, ModelSpec, NETWORK, Result};
 
@@ -16,15 +17,7 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
               logarithms, and γeˢ⁽ˣ⁾ in place of γ with noise input; P(y = k) ∝ exp(netₖ(x)) for a target of words or of categorical; one hidden layer of 50 ReLU units unless hidden says otherwise; features \
               and y are standardised by the training rows",
     reference: "Hernández-Lobato and Adams (2015), arXiv:1502.05336",
-    options: &[
-        "data",
-        "data_dir",
-        "target",
-        "formula",
-        "features",
-        "drop",
-        "categorical",
-        "missing",
+    options: table_options!(
         "hidden",
         "activation",
         "noise",
@@ -34,8 +27,8 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
         "test_fraction",
         "split_seed",
         "split",
-        "split_file",
-    ],
+        "split_file"
+    ),
     single: build,
     double: build,
 };

@@ -18,6 +18,7 @@ use steinflow::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use super::family::{Family, log_exponential};
 use super::{Design, Fitted, START_SD};
+use crate::catalogue::table_options;
 use crate::data::Scaling;
 use crate::one_particle::evaluate_in_f64;
 use crate::{Describe, Model, ModelInfo, ModelSpec, Result, Start, Units};
@@ -30,17 +31,7 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
               N(0, 1), σ ~ Exponential(1)",
     reference: "Rasmussen and Williams (2006), Gaussian Processes for Machine Learning",
     // It has no coefficients, and so no prior-sd.
-    options: &[
-        "data",
-        "data_dir",
-        "target",
-        "formula",
-        "features",
-        "drop",
-        "categorical",
-        "missing",
-        "lags",
-    ],
+    options: table_options!(),
     single: build,
     double: build,
 };
