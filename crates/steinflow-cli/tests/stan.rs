@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use desk::Desk;
 use serde_json::Value;
 use steinflow::Matrix;
-use steinflow_models::{Describe as _, ModelSpec, build};
+use steinflow_models::{ModelSpec, build};
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/stan_library.c");
 const DATA: &str = r#"{"N": 4, "y": [1.0, 2.0, 3.5, 1.5]}"#;
