@@ -169,3 +169,68 @@ fn a_target_that_does_not_fit_says_which_model_does() {
     desk.fail("sample linear-regression --data homes.csv --prior lasso", 2, &["horseshoe"]);
     desk.fail("sample ring --drop id", 2, &["takes no drop"]);
 }
+
+/// y = 5 sin x ± 0.5, and which third of the plane a row lies in.
+fn waves(rows: std::ops::Range<usize>) -> String {
+    let mut text = "x,z,kind,y\n".to_owned();
+    for i in rows {
+        let (x, z) = (5.0 + 5.0 * (i as f64 * 1.7).sin(), (i as f64 * 2.9).cos() * 3.0);
+        let y = 5.0 * x.sin() + 0.7 * (i as f64 * 12.9898).sin();
+        let kind = if x > 6.0 { "ant" } else { ["bee", "cat"][usize::from(z > 0.0)] };
+        writeln!(text, "{x:.4},{z:.4},{kind},{y:.4}").unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_process_predicts_and_its_report_begins_with_that() {
+    let desk = Desk::new();
+    desk.write("waves.csv", waves(0..60));
+    desk.write("new.csv", waves(60..90));
+    let run = "sample gaussian-process --data waves.csv --drop kind,z --report -q --json --out run";
+    let summary = json(&desk.succeed(run));
+    let fit = &summary["regression"];
+    let inside = fit["left_out"]["coverage_90"].as_f64().unwrap();
+    // 60 rows: 0.9 ± 3 · 0.039.
+    assert!((0.78..=1.0).contains(&inside) && fit["left_out"]["rmse"].as_f64().unwrap() < 1.2);
+    assert!(fit["largest_shape"].as_f64().unwrap() < 0.7, "{fit}");
+    let page = desk.read("run/report.html");
+    let place = |what: &str| page.find(what).unwrap_or_else(|| panic!("no {what:?}"));
+    assert!(place("Predictions for every row from all others") < place("Marginals"));
+    assert!(page.contains("largest Pareto k") && page.contains("drawn from the fit"));
+    assert_eq!(desk.read("run/predictions.csv").lines().count(), 61);
+    let said = json(&desk.succeed("predict run --data new.csv --json --out new-y.csv"));
+    assert!(said["scores"]["rmse"].as_f64().unwrap() < 1.0, "{said}");
+    desk.succeed("compare run");
+    desk.fail("sample gaussian-process --data waves.csv --target kind", 2, &["kind"]);
+    desk.fail(
+        "sample gaussian-process --data waves.csv --drop kind --batch-size 9",
+        2,
+        &["batch-size"],
+    );
+}
+
+#[test]
+fn a_network_of_classes_predicts_their_probabilities() {
+    let desk = Desk::new();
+    desk.write("waves.csv", waves(0..300));
+    desk.write("new.csv", waves(300..340));
+    let run = "sample bnn --data waves.csv --target kind --drop y --steps 1500 -q --json --report --out run";
+    let summary = json(&desk.succeed(run));
+    let network = &summary["network"];
+    assert_eq!(network["classes"], serde_json::json!(["ant", "bee", "cat"]));
+    assert!(network["class_test"]["accuracy"].as_f64().unwrap() > 0.85, "{network}");
+    let page = desk.read("run/report.html");
+    assert!(page.contains("most probable class seen") && page.contains("\"reliability\":[["));
+    let said = json(&desk.succeed("predict run --data new.csv --json --out new-kinds.csv"));
+    assert!(said["scores"]["accuracy"].as_f64().unwrap() > 0.85, "{said}");
+    let kinds = desk.read("new-kinds.csv");
+    assert!(kinds.starts_with("row,target,class,p[ant],p[bee],p[cat]\n"), "{kinds}");
+    for line in kinds.lines().skip(1) {
+        let shares = line.split(',').skip(3).map(|cell| cell.parse::<f64>().unwrap());
+        assert!((shares.sum::<f64>() - 1.0).abs() < 1e-5, "{line}");
+    }
+    desk.succeed("compare run");
+    let refused = "sample bnn --data waves.csv --target kind --drop y --noise-rate 0.1";
+    desk.fail(refused, 2, &["noise-rate is 0.1", "classes"]);
+}

@@ -10,6 +10,8 @@ use std::process::{Command, Output};
 
 use desk::Desk;
 use serde_json::Value;
+use steinflow::Matrix;
+use steinflow_models::{ModelSpec, build};
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/stan_library.c");
 const DATA: &str = r#"{"N": 4, "y": [1.0, 2.0, 3.5, 1.5]}"#;
@@ -84,6 +86,26 @@ fn parameters_come_back_constrained_and_named_with_the_answers_of_the_density() 
     let bytes = |run: &str| std::fs::read(desk.path(run).join("samples.parquet")).unwrap();
     assert!(bytes("run") == bytes("again"));
     desk.fail("predict run --data data.json", 2, &["run", "`stan`", "predicts nothing"]);
+}
+
+/// What is shown leads back to the coordinates, and what Stan refuses leads nowhere.
+#[test]
+fn what_is_shown_leads_back() {
+    let desk = with_library();
+    let spec = ModelSpec {
+        program: Some(desk.path("model.so")),
+        data: Some(desk.path("data.json")),
+        ..ModelSpec::named("stan")
+    };
+    let units = build::<f64>(&spec).unwrap().units().unwrap();
+    let theta = Matrix::from_fn(4, 3, |i, j| (i as f64 - 1.4) * (j as f64 + 0.3));
+    let mut shown = units.show(&theta);
+    assert_eq!(shown.cols(), 5);
+    let back = units.hide(&shown);
+    assert!(back.as_slice().iter().zip(theta.as_slice()).all(|(a, b)| (a - b).abs() < 1e-9));
+    shown.row_mut(2)[1] = -1.0;
+    let back = units.hide(&shown);
+    assert!(back.row(2).iter().all(|x| x.is_nan()) && back.row(3).iter().all(|x| x.is_finite()));
 }
 
 #[test]

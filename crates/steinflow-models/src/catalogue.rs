@@ -80,6 +80,17 @@ impl ModelInfo {
     }
 }
 
+/// The options of every model on a table, and further ones.
+macro_rules! table_options {
+    ($($further:literal),*) => {
+        &[
+            "data", "data_dir", "target", "formula", "features", "drop", "categorical", "missing", "lags",
+            $($further),*
+        ]
+    };
+}
+pub(crate) use table_options;
+
 /// A line a model.
 static MODELS: &[ModelInfo] = &[
     gaussian::ENTRY,

@@ -54,11 +54,7 @@ const START_SD: f64 = 0.1;
 /// The options of every regression, and further ones.
 macro_rules! with_options {
     ($($further:literal),*) => {
-        &[
-            "data", "data_dir", "target", "formula", "features", "drop", "categorical", "missing", "lags",
-            "prior_sd",
-            $($further),*
-        ]
+        crate::catalogue::table_options!("prior_sd" $(, $further)*)
     };
 }
 use with_options;

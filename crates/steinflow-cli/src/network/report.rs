@@ -278,7 +278,7 @@ pub fn print(network: &Network, out: &mut impl Write) -> Result<()> {
             )?;
         }
         return Ok(());
-    };
+    }
     writeln!(
         out,
         "{} rows trained, {} were held back {}; predicted with {}\n",

@@ -22,7 +22,7 @@ pub fn predict(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) 
     let rows = Rows::new(&fitted, fitted.predict(&parameters, &table)?, &table)?;
     Ok(Answer {
         csv: rows.to_csv(levels),
-        rows: rows.rows.len(),
+        rows: rows.predictions.len(),
         target: fitted.target().to_owned(),
         predicted_with: format!("{} {}", parameters.rows(), theta.kind()),
         scores: rows.scores(),
@@ -32,25 +32,25 @@ pub fn predict(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) 
 /// The rows of a table and what is predicted for them.
 pub struct Rows<'a> {
     fitted: &'a Fitted,
-    rows: Vec<RowPrediction>,
+    predictions: Vec<RowPrediction>,
     numbers: Vec<usize>,
     targets: Option<Vec<f64>>,
 }
 
 impl<'a> Rows<'a> {
-    pub fn new(fitted: &'a Fitted, rows: Vec<RowPrediction>, table: &Table) -> Result<Self> {
-        let numbers = (0..rows.len()).map(|row| table.number(row)).collect();
-        Ok(Self { fitted, rows, numbers, targets: fitted.targets(table)? })
+    pub fn new(fitted: &'a Fitted, predictions: Vec<RowPrediction>, table: &Table) -> Result<Self> {
+        let numbers = (0..predictions.len()).map(|row| table.number(row)).collect();
+        Ok(Self { fitted, predictions, numbers, targets: fitted.targets(table)? })
     }
 
     fn probabilities(&self) -> Vec<Vec<f64>> {
-        self.rows.iter().map(|row| row.probabilities.clone()).collect()
+        self.predictions.iter().map(|row| row.probabilities.clone()).collect()
     }
 
     pub fn to_csv(&self, levels: &[f64]) -> String {
         let (classes, targets) = (self.fitted.classes(), self.targets.as_deref());
         if classes.is_empty() {
-            return of_numbers(&self.rows, &self.numbers, targets, levels);
+            return of_numbers(&self.predictions, &self.numbers, targets, levels);
         }
         classes::to_csv(classes, &self.numbers, targets, &self.probabilities())
     }
@@ -59,7 +59,7 @@ impl<'a> Rows<'a> {
     pub fn scores(&self) -> Option<AnyScores> {
         let targets = self.targets.as_deref()?;
         if self.fitted.classes().is_empty() {
-            return Some(score(&self.rows, targets, self.fitted.target_sd()));
+            return Some(score(&self.predictions, targets, self.fitted.target_sd()));
         }
         Some(AnyScores::Classes(classes::score(&self.probabilities(), targets)))
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use steinflow::{Error as LibraryError, Real};
 
 use super::{Activation, Architecture, Bnn, Precision, Precisions};
+use crate::catalogue::table_options;
 use crate::data::{Choices, RegressionData, Split, find};
 use crate::{Model, ModelInfo, ModelSpec, NETWORK, Result};
 
@@ -16,15 +17,7 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
               logarithms, and γeˢ⁽ˣ⁾ in place of γ with noise input; P(y = k) ∝ exp(netₖ(x)) for a target of words or of categorical; one hidden layer of 50 ReLU units unless hidden says otherwise; features \
               and y are standardised by the training rows",
     reference: "Hernández-Lobato and Adams (2015), arXiv:1502.05336",
-    options: &[
-        "data",
-        "data_dir",
-        "target",
-        "formula",
-        "features",
-        "drop",
-        "categorical",
-        "missing",
+    options: table_options!(
         "hidden",
         "activation",
         "noise",
@@ -34,8 +27,8 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
         "test_fraction",
         "split_seed",
         "split",
-        "split_file",
-    ],
+        "split_file"
+    ),
     single: build,
     double: build,
 };
@@ -151,12 +144,13 @@ impl<T: Real> NetworkFit<T> {
         let mut own = NetworkSpec::new(spec)?;
         let data = regression_data(spec, &own.test_rows)?;
         own.architecture.classes = data.standardisation().classes().len();
-        let of_noise = [spec.noise_precision, spec.noise_rate];
-        if let Some(given) = of_noise.into_iter().flatten().next()
-            && own.architecture.classes > 0
-        {
-            let remedy = "its target has classes, and no noise beside their probabilities";
-            return Err(spec.not_taken("noise", given, remedy));
+        let of_noise = [("noise-precision", spec.noise_precision), ("noise-rate", spec.noise_rate)];
+        for (option, value) in of_noise {
+            if let Some(value) = value.filter(|_| own.architecture.classes > 0) {
+                let remedy =
+                    "a target of classes has no noise beside its probabilities; leave it out";
+                return Err(LibraryError::setting(option, value, remedy).into());
+            }
         }
         let (inputs, targets) = (data.train_inputs(), data.train_targets());
         let network = Bnn::new(&own.architecture, inputs, targets, own.precisions)?;

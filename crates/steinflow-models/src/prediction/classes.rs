@@ -64,7 +64,9 @@ impl ClassPredictive {
             sums.iter_mut().zip(particle).for_each(|(sum, x)| *sum += x.exp());
         }
         let particles = (all.len() / self.classes) as f64;
-        sums.iter_mut().for_each(|sum| *sum /= particles);
+        for sum in &mut sums {
+            *sum /= particles;
+        }
         sums
     }
 

@@ -211,6 +211,8 @@ impl Fitted {
             };
             (0..targets.len()).into_par_iter().map(of_row).collect()
         });
+        // Fewer, where each draw takes long.
+        let count = rows.first().map_or(0, Vec::len);
         let sets: Vec<Vec<f64>> =
             (0..count).map(|set| rows.iter().map(|row| row[set]).collect()).collect();
         let sets = || sets.iter().map(Vec::as_slice);

@@ -54,7 +54,9 @@ impl Mixture {
         let mut weights: Vec<f64> =
             std::iter::once(&0.0).chain(logits).map(|x| (x - top).exp()).collect();
         let total: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|weight| *weight /= total);
+        for weight in &mut weights {
+            *weight /= total;
+        }
         Parts { shifts, noises: noises.iter().map(|x| x.exp()).collect(), weights }
     }
 }
@@ -192,7 +194,9 @@ impl Family for Mixture {
             *x = (*x / self.units.1).ln();
         }
         let first = 1.0 - weights.iter().sum::<f64>();
-        weights.iter_mut().for_each(|weight| *weight = (*weight / first).ln());
+        for weight in weights {
+            *weight = (*weight / first).ln();
+        }
     }
 
     fn units(&self) -> (f64, f64) {

@@ -41,7 +41,7 @@ impl<T: Real, F: Family> Regression<T, F> {
     pub(super) fn assemble(
         design: Design,
         family: F,
-        prior: Prior,
+        mut prior: Prior,
         target: &[f64],
         base: f64,
     ) -> Self {
@@ -52,10 +52,11 @@ impl<T: Real, F: Family> Regression<T, F> {
         };
         // Where no feature and no group matters.
         let mut slopes = if offset.is_empty() { vec![0.0; target.len()] } else { offset.clone() };
-        if !design.terms().is_empty() {
+        if !design.terms().is_empty() || prior.is_horseshoe {
             let start = family.start();
             family.log_likelihood(&mut slopes, target, &start, &mut vec![0.0; start.len()]);
         }
+        prior.look_at(design.rows(), &slopes);
         let groups = Groups::new(design.terms(), &slopes, family.units().1);
         let predictor = Predictor::new(&design, target, &offset);
         let (scalings, columns) = (design.scalings().to_vec(), design.names().len());

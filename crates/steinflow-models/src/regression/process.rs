@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use steinflow::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Real};
 
 use super::family::{Family, log_exponential};
-use super::{Design, Fitted, START_SD, with_options};
+use super::{Design, Fitted, START_SD};
+use crate::catalogue::table_options;
 use crate::data::Scaling;
 use crate::one_particle::evaluate_in_f64;
 use crate::{Describe, Model, ModelInfo, ModelSpec, Result, Start, Units};
@@ -29,7 +30,8 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
     formula: "y ~ N(0, K), K = a² exp(−½ Σ (x − x′)²/ℓ²) + σ²I for standardised features and target, log a and log ℓ ~ \
               N(0, 1), σ ~ Exponential(1)",
     reference: "Rasmussen and Williams (2006), Gaussian Processes for Machine Learning",
-    options: with_options!(),
+    // It has no coefficients, and so no prior-sd.
+    options: table_options!(),
     single: build,
     double: build,
 };

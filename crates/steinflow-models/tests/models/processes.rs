@@ -1,7 +1,7 @@
 //! Gaussian-process regression against conditioning by hand, rows left out one by one, and a long run on a lattice.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use steinflow::Matrix;
 use steinflow_models::data::read_new_rows;
@@ -73,7 +73,7 @@ struct Columns {
     scale: [(f64, f64); 2],
 }
 
-fn columns(model: &dyn Model<f64>, path: &PathBuf) -> Columns {
+fn columns(model: &dyn Model<f64>, path: &Path) -> Columns {
     let table = read_new_rows(path, None, model.fitted().unwrap().recipe()).unwrap();
     let column = |name: &str| {
         let j = table.position(Some(name)).unwrap();
