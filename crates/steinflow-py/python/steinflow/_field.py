@@ -47,7 +47,7 @@ class Kernel:
 
     >>> import numpy as np, steinflow
     >>> rational = steinflow.Kernel(lambda q: 1 / (1 + q), lambda q: 2 / (1 + q) ** 2)
-    >>> result = steinflow.sample("banana", method="svgd", field=rational, progress=False)
+    >>> result = steinflow.sample("standard-normal", method="svgd", field=rational, progress=False)
     >>> bool(np.abs(result.particles.mean(axis=0)).max() < 0.3)
     True
 
