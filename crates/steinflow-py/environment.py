@@ -1,7 +1,10 @@
-"""Makes the virtual environment that the Python package is tested in: `target/python`.
+"""Makes the virtual environments that the Python package is tested in: `target/python`, `target/torch`.
 
-It is made again when the requirements or the Python have changed, and reused otherwise. The extension
+One is made again when its requirements or the Python have changed, and reused otherwise. The extension
 module that cargo has built is put into the package, and the package on the environment's path.
+
+PyTorch has an environment of its own: its wheel for Linux brings 5 GB of libraries for GPUs, which take
+about two minutes to install.
 """
 
 import hashlib
@@ -16,14 +19,16 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PACKAGE = HERE / "python" / "steinflow"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
-ENVIRONMENT = ROOT / "target" / "python"
-PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 
 
-def pip_install(packages: list[str]) -> bool:
+def program(environment: Path, name: str = "python") -> Path:
+    return environment / ("Scripts" if os.name == "nt" else "bin") / name
+
+
+def pip_install(environment: Path, packages: list[str]) -> bool:
     """Whether all of them could be installed."""
     options = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
-    command = [PROGRAMS / "python", "-m", "pip", "install", *options, *packages]
+    command = [program(environment), "-m", "pip", "install", *options, *packages]
     return subprocess.run(command, check=False).returncode == 0
 
 
@@ -32,23 +37,23 @@ def requirements(name: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def make_environment() -> None:
-    needed, wanted = requirements("requirements.txt"), requirements("peers.txt")
-    stamp = ENVIRONMENT / "steinflow-stamp"
+def make_environment(environment: Path, needed: list[str], wanted: list[str]) -> None:
+    """Installs what is needed, or ends; and what is wanted, where it can be had."""
+    stamp = environment / "steinflow-stamp"
     fingerprint = hashlib.sha256(repr((sys.version, needed, wanted)).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == fingerprint:
         return
-    print(f"making {ENVIRONMENT}", flush=True)
-    venv.create(ENVIRONMENT, clear=True, with_pip=True)
-    if not pip_install(needed):
+    print(f"making {environment}", flush=True)
+    venv.create(environment, clear=True, with_pip=True)
+    if not pip_install(environment, needed):
         sys.exit(f"pip could not install what the tests need: {' '.join(needed)}")
     # Together when all is well; else one by one, and the tests of those that fail are skipped.
-    if not pip_install(wanted):
-        missing = [package for package in wanted if not pip_install([package])]
+    if wanted and not pip_install(environment, wanted):
+        missing = [package for package in wanted if not pip_install(environment, [package])]
         print(f"not installed, so their tests are skipped: {' '.join(missing)}", flush=True)
     package_path = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
     found = subprocess.run(
-        [PROGRAMS / "python", "-c", package_path], check=True, capture_output=True, text=True
+        [program(environment), "-c", package_path], check=True, capture_output=True, text=True
     )
     (Path(found.stdout.strip()) / "steinflow.pth").write_text(
         f"{PACKAGE.parent}\n", encoding="utf-8"
@@ -66,7 +71,29 @@ def put_extension_in_place() -> None:
     fresh.replace(PACKAGE / placed)
 
 
-if __name__ == "__main__":
-    make_environment()
-    if "--tools-only" not in sys.argv[1:]:
+def test_with_torch(installs: bool) -> int:
+    """Runs the tests that need PyTorch, where it is or is to be installed."""
+    environment = ROOT / "target" / "torch"
+    if not installs and not (environment / "steinflow-stamp").exists():
+        print("torch is not installed, so its tests are skipped; `cargo xtask torch` installs it")
+        return 0
+    make_environment(environment, requirements("torch.txt"), [])
+    names = ("arrays", "documents", "ensemble", "sampler", "torch")
+    command = [program(environment), "-m", "pytest", "-q", "-rs", "-k", "torch"]
+    command += [HERE / "tests" / f"test_{name}.py" for name in names]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def main(arguments: list[str]) -> int:
+    if arguments in (["--torch"], ["--torch-where-it-is"]):
+        # A strict run lacks nothing that can be installed.
+        return test_with_torch("--torch" in arguments or "STEINFLOW_EXCUSED" in os.environ)
+    needed, wanted = requirements("requirements.txt"), requirements("peers.txt")
+    make_environment(ROOT / "target" / "python", needed, wanted)
+    if "--tools-only" not in arguments:
         put_extension_in_place()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -35,7 +35,9 @@ Usage: cargo xtask <task>
   fuzz [INPUTS]
          give every parser a million inputs, or so many, made from good ones; a table
   site   build the documentation into target/site, and check its links
-  wheel  build the wheel of the Python package into target/wheels
+  wheel  build the wheel of the Python package into target/wheels, for manylinux 2014 on Linux, and
+         try it in an empty environment
+  torch  install PyTorch into target/torch (5 GB), and run the tests that need it
   deny   check licences and sources of the dependencies; installs cargo-deny if it is missing
   help   show this text
 ";
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
             code
         }
         ["site"] => stage::run_all(&site::stages()),
+        ["torch"] => stage::run_all(&python::with_torch()),
         ["wheel"] => stage::run_all(&python::wheel()),
         ["deny"] => stage::run_all(&deny::install_and_check()),
         ["help" | "--help" | "-h"] => {

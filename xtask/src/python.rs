@@ -31,24 +31,40 @@ pub fn checks() -> Vec<Stage> {
         Stage::new("python lints", program("ruff"), &["check"]),
         Stage::new("python format", program("ruff"), &["format", "--check"]),
         Stage::new("python", program("python"), &["-m", "pytest", "-q", "-rs", "--durations=5"]),
+        torch("--torch-where-it-is"),
         site::build(),
     ]);
     stages
 }
 
-/// Builds the wheel into `target/wheels`.
+/// Installs PyTorch and runs the tests that need it.
+pub fn with_torch() -> Vec<Stage> {
+    let mut stages = prepared();
+    if stages.len() > 1 {
+        stages.push(torch("--torch"));
+    }
+    stages
+}
+
+fn torch(how: &str) -> Stage {
+    Stage::new("PyTorch", "python3".into(), &["crates/steinflow-py/environment.py", how])
+}
+
+/// Builds the wheel into `target/wheels`, and tries it. On Linux it is linked by zig, against the glibc of manylinux
+/// 2014 whatever this machine has.
 pub fn wheel() -> Vec<Stage> {
     if !python_is_installed() {
         return vec![Stage::skipped("wheel", ABSENT)];
     }
     let script = "crates/steinflow-py/environment.py";
+    let mut build = vec!["build", "--release", "--locked", "--out", "target/wheels"];
+    if cfg!(target_os = "linux") {
+        build.extend(["--zig", "--compatibility", "manylinux2014"]);
+    }
     vec![
         Stage::new("environment", "python3".into(), &[script, "--tools-only"]),
-        Stage::new(
-            "wheel",
-            program("maturin"),
-            &["build", "--release", "--locked", "--out", "target/wheels"],
-        ),
+        Stage::new("wheel", program("maturin"), &build),
+        Stage::new("wheel installed", "python3".into(), &["crates/steinflow-py/wheel_test.py"]),
     ]
 }
 

@@ -10,7 +10,7 @@ const VARIABLE: &str = "STEINFLOW_EXCUSED";
 /// its reason has one of the names in it.
 const EXCUSED: [(&str, &str, &str); 7] = [
     ("chromium", "pages are drawn", "no registry of Rust or Python has a browser"),
-    ("torch", "PyTorch targets", "its wheel for Linux brings gigabytes for GPUs"),
+    ("torch", "PyTorch among its peers", "it is tested in an environment of its own"),
     ("Stan toolchain", "Stan programs", "its sources are on GitHub alone"),
     ("mount", "full and read-only disks", "it takes a right that containers often do not have"),
     (

@@ -53,6 +53,14 @@ impl<'a, T: Real> Run<'a, T> {
         }
     }
 
+    /// Moves the particles of a method that has a field by another.
+    pub fn with_field(self, field: impl Field<T> + 'a) -> Self {
+        match self {
+            Self::Auto(sampler) => Self::Auto(sampler),
+            Self::Flow(sampler) => Self::Flow(sampler.with_field(field)),
+        }
+    }
+
     /// Shows every step to an observer.
     pub fn observe(self, observer: impl Observer<T> + 'a) -> Self {
         either!(self, sampler => sampler.observe(observer))

@@ -17,6 +17,7 @@ use steinflow_models::{ModelSpec, Start};
 use crate::arrays::{Array2, Number, Rows};
 use crate::dynamics::{OwnDynamics, Raised};
 use crate::errors::refused;
+use crate::field::OwnField;
 use crate::target::Target;
 use crate::threads::compute;
 
@@ -27,6 +28,8 @@ pub struct Config {
     pub complete: Complete,
     /// The user's own (A, C).
     pub dynamics: Option<Py<PyAny>>,
+    /// The user's own field, in place of the method's.
+    pub field: Option<Py<PyAny>>,
     /// Limits for fields that need a grid.
     pub window: Option<Vec<(f64, f64)>>,
 }
@@ -37,7 +40,8 @@ impl Config {
     /// around `centre` with the spread `sd`.
     #[staticmethod]
     #[pyo3(signature = (
-        settings, target, *, init=None, centre=None, sd=1.0, posterior=false, dynamics=None, window=None
+        settings, target, *, init=None, centre=None, sd=1.0, posterior=false, dynamics=None, field=None,
+        window=None
     ))]
     fn resolve(
         py: Python<'_>,
@@ -48,6 +52,7 @@ impl Config {
         sd: f64,
         posterior: bool,
         dynamics: Option<Py<PyAny>>,
+        field: Option<Py<PyAny>>,
         window: Option<Vec<(f64, f64)>>,
     ) -> PyResult<Self> {
         let mut settings = read(settings)?;
@@ -90,7 +95,12 @@ impl Config {
                 compute(py, || Complete::resolve_on(settings, &facts))
             }
         };
-        Ok(Self { complete: complete.map_err(refused)?, dynamics, window })
+        let complete = complete.map_err(refused)?;
+        if field.is_some() && complete.method == "auto" {
+            let remedy = "it has no field of its own to replace: name a method such as svgd";
+            return Err(refused(steinflow::Error::setting("method", "auto", remedy).into()));
+        }
+        Ok(Self { complete, dynamics, field, window })
     }
 
     /// The run with so many steps more in its last phase, and a budget in place of its own.
@@ -109,8 +119,9 @@ impl Config {
         if budget.is_some() {
             complete.set_budget(budget).map_err(refused)?;
         }
-        let dynamics = self.dynamics.as_ref().map(|own| own.clone_ref(py));
-        Ok(Self { complete, dynamics, window: self.window.clone() })
+        let copy = |own: &Option<Py<PyAny>>| own.as_ref().map(|own| own.clone_ref(py));
+        let (dynamics, field) = (copy(&self.dynamics), copy(&self.field));
+        Ok(Self { complete, dynamics, field, window: self.window.clone() })
     }
 
     /// The settings as a TOML file has them, complete.
@@ -158,6 +169,12 @@ impl Config {
         let own = OwnDynamics::read(own.bind(py))?;
         let raised = own.raised();
         Ok((Some(Box::new(own)), Some(raised)))
+    }
+
+    /// The user's own field, if there is one, for a target of `dim` coordinates.
+    pub fn own_field(&self, py: Python<'_>, dim: usize) -> PyResult<Option<OwnField>> {
+        let own = self.field.as_ref();
+        own.map(|own| OwnField::new(py, own, &self.structure(py, dim)?)).transpose()
     }
 
     /// The blocks of the state, for a target of `dim` coordinates.

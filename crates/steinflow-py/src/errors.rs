@@ -14,6 +14,13 @@ create_exception!(
     "A run that failed while it was under way; the message says what to change."
 );
 
+create_exception!(
+    steinflow,
+    LawBroken,
+    PyValueError,
+    "A law that does not hold for what you wrote, with the place and the numbers."
+);
+
 /// The exception for an error of the library.
 pub fn to_python(error: Error) -> PyErr {
     match error {

@@ -13,7 +13,9 @@ mod config;
 mod diagnose;
 mod dynamics;
 mod errors;
+mod field;
 mod interrupt;
+mod laws;
 mod low_level;
 mod report;
 mod run;
@@ -30,6 +32,7 @@ use pyo3::prelude::*;
 fn _steinflow(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("SamplingError", module.py().get_type::<errors::SamplingError>())?;
+    module.add("LawBroken", module.py().get_type::<errors::LawBroken>())?;
     module.add_class::<built_in::BuiltIn>()?;
     module.add_class::<checkpoint::Checkpoint>()?;
     module.add_class::<config::Config>()?;
@@ -47,6 +50,7 @@ fn _steinflow(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(diagnose::diagnose_draws, module)?)?;
     module.add_function(wrap_pyfunction!(diagnose::ksd_test, module)?)?;
     module.add_function(wrap_pyfunction!(diagnose::distances, module)?)?;
+    module.add_function(wrap_pyfunction!(laws::check_dynamics, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::velocity, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::kernel_sums, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::squared_ksd, module)?)?;

@@ -5,6 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use steinflow::diagnostics::{Statistic, squared_stein_discrepancy};
 use steinflow::engine::{self, Factor, KernelSums};
+use steinflow::field::Field;
 use steinflow::kernel::{Bandwidth, Radial};
 use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real, Result, System};
 
@@ -70,7 +71,10 @@ fn velocity_of<'py, T: Number>(
     let (count, dim) = (score.rows(), score.cols());
     let (own, raised) = config.own_dynamics::<T>(py)?;
     let dynamics = own.unwrap_or_else(|| config.complete.dynamics());
-    let field = config.complete.field::<T>(None).map_err(refused)?;
+    let field: Box<dyn Field<T>> = match config.own_field(py, dim)? {
+        Some(own) => Box::new(own),
+        None => config.complete.field::<T>(None).map_err(refused)?,
+    };
     let blocks = dynamics.structure(dim).blocks();
     if (state.rows(), state.cols()) != (count, blocks * dim) {
         let (name, names) = (&config.complete.method, dynamics.structure(dim).block_names());

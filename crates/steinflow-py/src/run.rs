@@ -105,7 +105,11 @@ impl<'py> Request<'py, '_> {
         let earlier = in_precision::<T>(self.checkpoint)?;
         let mut recorder = Recorder::new(config, earlier, self.save).map_err(refused)?;
         let sampler = compute(py, || config.sampler_on(target, start, dynamics, region));
-        let mut sampler = sampler.map_err(refused)?.observe(&mut recorder).observe(self.watch);
+        let mut sampler = sampler.map_err(refused)?;
+        if let Some(field) = self.config.own_field(py, target.dim())? {
+            sampler = sampler.with_field(field);
+        }
+        let mut sampler = sampler.observe(&mut recorder).observe(self.watch);
         if let Some(earlier) = earlier {
             sampler = sampler.resume_from(earlier.checkpoint.clone());
         }

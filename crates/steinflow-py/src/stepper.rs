@@ -290,11 +290,15 @@ impl Stepper {
         let (dynamics, raised) = config.own_dynamics::<T>(py)?;
         let (answers, shape) = (Arc::<Answers>::default(), (theta.rows(), theta.cols()));
         let target = Asked { answers: Arc::clone(&answers), dim: theta.cols() };
+        let field = config.own_field(py, theta.cols())?;
         let mut complete = config.complete.clone();
         complete.seed = seed;
         let stepper = compute(py, || {
             match complete.sampler_on(target, Start::At(theta), dynamics, None)? {
-                Run::Flow(sampler) => Ok(sampler.stepper()?),
+                Run::Flow(sampler) => match field {
+                    Some(field) => Ok(sampler.with_field(field).stepper()?),
+                    None => Ok(sampler.stepper()?),
+                },
                 Run::Auto(_) => {
                     let remedy =
                         "it has a loop of its own: name a method such as svgd or sghmc-stein";

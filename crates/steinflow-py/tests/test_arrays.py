@@ -142,5 +142,10 @@ def test_arrays_on_a_gpu_are_refused_with_a_way_out(rng):
         tensor = SimpleNamespace(device=device)
         with pytest.raises(TypeError, match=r"moves particles on the CPU.*x\.cpu\(\)"):
             steinflow.velocity(tensor, tensor)
+    # CuPy's device has no such name, but it says to DLPack where it is. Pinned memory is the host's.
+    cuda = SimpleNamespace(device=0, __dlpack_device__=lambda: (2, 0))
+    with pytest.raises(TypeError, match=r"moves particles on the CPU.*x\.cpu\(\)"):
+        steinflow.velocity(cuda, cuda)
+    assert _tree._is_on_the_cpu(SimpleNamespace(__dlpack_device__=lambda: (3, 0)))
     # NumPy's own arrays have a device too.
     assert steinflow.velocity(rng.standard_normal((3, 2)), np.zeros((3, 2))).shape == (3, 2)

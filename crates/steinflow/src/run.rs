@@ -252,6 +252,12 @@ impl<'a, T: Real> Sampler<'a, T> {
         self
     }
 
+    /// Moves the particles by another field.
+    pub fn with_field(mut self, field: impl Field<T> + 'a) -> Self {
+        self.field = Box::new(field);
+        self
+    }
+
     /// Keeps the particles elsewhere than on this machine's processor.
     pub fn on(mut self, engine: impl Engine<T> + 'a) -> Self {
         self.engine = Box::new(engine);

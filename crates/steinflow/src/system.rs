@@ -149,7 +149,7 @@ impl<'a, T: Real> System<'a, T> {
         let operator = Operator::new(&structure);
         let width = operator.width();
         // Where they vary, they are given room when somebody asks for them.
-        let ones = Matrix::from_fn(count, if width > 1 { 0 } else { 1 }, |_, _| T::one());
+        let ones = Matrix::from_fn(count, usize::from(width == 1), |_, _| T::one());
         let nothing = || Matrix::zeros(count, 0);
         let locals =
             Locals { coefficients: ones, divergence: nothing(), curl_divergence: nothing() };

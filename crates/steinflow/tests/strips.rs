@@ -3,11 +3,12 @@
 
 use steinflow::dynamics::{Dynamics, Evaluated, Langevin, Sghmc, Sgnht, THETA};
 use steinflow::field::{CurlForm, Field, Stein, TimeUnit};
+use steinflow::integrator::{StepSize, SymmetricSplitting};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::precondition::RootMeanSquare;
 use steinflow::target::PerParticle;
 use steinflow::testing::random_states;
-use steinflow::{LogDensity, Matrix, Real, Result, System};
+use steinflow::{LogDensity, Matrix, Real, Result, Sampler, System};
 
 /// A field that does not say how to have it by coordinate: its twin over all coordinates at once.
 struct Whole(Stein);
@@ -139,6 +140,21 @@ fn strips_have_the_same_bits_for_any_number_of_threads() -> Result<()> {
     for threads in [2, 5] {
         assert_eq!(run(threads)?, alone, "{threads} threads");
     }
+    Ok(())
+}
+
+#[test]
+fn a_run_that_is_resumed_has_the_bits_of_one_that_is_not() -> Result<()> {
+    // Who goes on sums all distances afresh; who does not has summed them on the way.
+    let sampler = |steps| {
+        let dynamics = Sgnht { friction: 0.7, variance: 1.5, thermostat_precision: 2.0 };
+        Sampler::new(target::<f32>(1500), dynamics, Stein::new(Kernel::default()))
+            .start_normal(20, &[0.0; 1500], 1.0)
+            .phase(SymmetricSplitting, steps, StepSize::Constant(0.05))
+    };
+    let half = sampler(3).run()?;
+    let resumed = sampler(6).resume_from(half.checkpoint).run()?;
+    assert_eq!(resumed.state, sampler(6).run()?.state);
     Ok(())
 }
 

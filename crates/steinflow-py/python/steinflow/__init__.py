@@ -8,11 +8,13 @@
 `sample` takes a JAX, PyTorch or NumPy log density, a NumPyro or PyMC model, a Stan model or the name
 of a model that ships. `methods()` and `models()` list what has a name. `Result.diagnosis`,
 `diagnose`, `ksd_test` and `distances` say whether to believe particles. `sampler` has the steps of a
-method for a loop of your own, and `velocity`, `kernel_sums`, `ksd` and `Dynamics` are its pieces.
+method for a loop of your own, and `velocity`, `kernel_sums`, `ksd`, `Dynamics` and `Kernel` are its
+pieces; `testing` has the laws that your own have to obey.
 """
 
 import importlib
 
+from steinflow import testing
 from steinflow._catalogue import MethodInfo, ModelInfo, methods, model, models
 from steinflow._diagnosis import (
     Diagnosis,
@@ -24,11 +26,12 @@ from steinflow._diagnosis import (
     ksd_test,
 )
 from steinflow._dynamics import Coefficient, Dynamics
+from steinflow._field import Instant, Kernel
 from steinflow._low_level import bandwidth, jax_velocity, kernel_sums, ksd, velocity
 from steinflow._result import Result
 from steinflow._sample import sample
 from steinflow._sampler import Sampler, State, sampler
-from steinflow._steinflow import SamplingError, __version__
+from steinflow._steinflow import LawBroken, SamplingError, __version__
 
 
 def __getattr__(name: str) -> object:
@@ -44,7 +47,10 @@ __all__ = [
     "Distances",
     "Dynamics",
     "Evidence",
+    "Instant",
+    "Kernel",
     "KsdTest",
+    "LawBroken",
     "MethodInfo",
     "ModelInfo",
     "Result",
@@ -64,5 +70,6 @@ __all__ = [
     "models",
     "sample",
     "sampler",
+    "testing",
     "velocity",
 ]

@@ -52,7 +52,7 @@ class Dynamics:
         `point.score`. Called for every particle at every step: write the hot ones in Rust.
     diffusion_divergence, curl_divergence
         ∇·A and ∇·C by rows at one particle, one entry for each coordinate of (θ, r, …); needed where
-        A or C vary.
+        A or C vary. Those of few coordinates are compared with differences of A and C before a run.
     split
         Which blocks move together in symmetric splitting, from the outermost half steps inwards.
     reads_density
@@ -87,6 +87,8 @@ class Dynamics:
         if split is not None:
             self.stages = [[self._block(name) for name in stage] for stage in split]
         self.reads_density = reads_density
+        self.checked: set[int] = set()
+        """The dimensions in which it has been found to obey the laws of `steinflow.testing`."""
         self.coefficients = self._at_point(coefficients, "coefficients")
         self.diffusion_divergence = self._at_point(diffusion_divergence, "diffusion_divergence")
         self.curl_divergence = self._at_point(curl_divergence, "curl_divergence")

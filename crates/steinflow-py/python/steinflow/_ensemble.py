@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -28,6 +29,21 @@ class Prediction(NamedTuple):
     """How far the draws disagree; the noise of the data is not in it."""
 
 
+PARAMETERS = """likelihood
+        `categorical` (outputs are logits, targets whole numbers), `normal` with `noise_sd`, or a
+        function of outputs and targets that returns the log likelihood of every row.
+    particles, prior_sd, noise_sd, seed
+        How many networks; the standard deviation of every weight before the data, and of the noise.
+    settings
+        As for `steinflow.sampler`; `method` too."""
+
+
+def documented(ensemble: type[Ensemble]) -> type[Ensemble]:
+    """Puts the parameters that all ensembles have in the place of `{parameters}` in a docstring."""
+    ensemble.__doc__ = (ensemble.__doc__ or "").replace("{parameters}", PARAMETERS)
+    return ensemble
+
+
 class Ensemble:
     """Particles that are whole sets of weights of the user's own network.
 
@@ -35,15 +51,25 @@ class Ensemble:
     N(0, prior_sd²); the likelihood is that of the batches, scaled to all rows of the data.
     """
 
+    _backend: str
+
     def __init__(
         self,
         weights: Any,
-        log_density: Callable[..., Any],
         likelihood: Any,
-        seed: int | None,
-        settings: dict[str, Any],
+        *,
+        prior_sd: float = 1.0,
+        noise_sd: float = 1.0,
+        seed: int | None = None,
+        **settings: Any,
     ) -> None:
         self.likelihood = likelihood
+        by_row = self._by_row(likelihood, noise_sd)
+
+        def log_density(weights: Any, x: Any, y: Any, scale: float) -> Any:
+            of_data = scale * by_row(self._output(weights, x), y).sum()
+            return of_data - 0.5 * self._squared_norm(weights) / prior_sd**2
+
         method = settings.pop("method", METHOD)
         given = {**settings_of(method), **settings}
         self._sampler = _sampler.sampler(method, log_density, backend=self._backend, **given)
@@ -51,7 +77,23 @@ class Ensemble:
         """Where the particles are: a value, which pickles. Setting it goes back, or elsewhere."""
         self._kept: list[Any] = []
 
-    _backend: str
+    def _by_row(self, likelihood: Any, noise_sd: float) -> Callable[..., Any]:
+        """The log likelihood of every row, as a function of outputs and targets."""
+        if callable(likelihood):
+            return likelihood
+        if likelihood == "categorical":
+            return self._log_probability
+
+        def normal(outputs: Any, targets: Any) -> Any:
+            left = (targets - outputs.reshape(targets.shape)) / noise_sd
+            return -0.5 * left**2 - math.log(noise_sd)
+
+        if likelihood == "normal":
+            return normal
+        raise ValueError(
+            f"likelihood is {likelihood!r}: give 'categorical' or 'normal', or a function of outputs "
+            "and targets that returns the log likelihood of every row"
+        )
 
     def step(self, x: Any, y: Any, rows: int) -> None:
         """One step on a batch of inputs and targets, of data with so many rows."""
@@ -106,18 +148,21 @@ class Ensemble:
         return Prediction(found.mean(axis=0), found.std(axis=0))
 
     def _arrays(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """A batch, as the network takes it."""
+        return x, y
+
+    def _output(self, weights: Any, x: Any) -> Any:
+        """What one network says."""
         raise NotImplementedError
 
     def _forward(self, weights: Any, x: Any) -> Any:
+        """What a stack of networks says."""
         raise NotImplementedError
 
+    def _log_probability(self, outputs: Any, targets: Any) -> Any:
+        """The log probability of the class of every row, from logits."""
+        raise NotImplementedError
 
-def known_likelihood(likelihood: Any, known: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
-    if callable(likelihood):
-        return likelihood
-    if likelihood not in known:
-        raise ValueError(
-            f"likelihood is {likelihood!r}: give {' or '.join(map(repr, known))}, or a function of "
-            "outputs and targets that returns the log likelihood of every row"
-        )
-    return known[likelihood]
+    def _squared_norm(self, weights: Any) -> Any:
+        """Σ w² over the weights of one network."""
+        raise NotImplementedError

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinflow import _settings, _steinflow
+from steinflow import _settings, _steinflow, testing
 from steinflow._tree import numbers
 
 
@@ -30,6 +30,7 @@ def velocity(
     method: str = "svgd",
     log_density: Any = None,
     dynamics: Any = None,
+    field: Any = None,
     **settings: Any,
 ) -> np.ndarray:
     """The velocity of every particle.
@@ -48,7 +49,7 @@ def velocity(
         `(N, d)`; for methods with momentum the whole state (θ, r, …), `(N, blocks · d)`.
     score
         ∇log π(θ) of every particle, `(N, d)`.
-    method, dynamics, **settings
+    method, dynamics, field, **settings
         As for `steinflow.sample`: `kernel`, `kernel_on`, `bandwidth`, and what the method has.
     log_density
         log π(θ), for metrics that read it.
@@ -58,12 +59,15 @@ def velocity(
     numpy.ndarray
         Shaped as `particles`. The noise of a stochastic method is not in it.
     """
+    from steinflow._field import callback
+
     state = _rows(particles, "particles")
     score = _rows(score, "score", state.dtype)
+    testing.check_before_use(dynamics, score.shape[1])
     # Nothing is evaluated where a step size is given.
     target = SimpleNamespace(function=None, dim=score.shape[1], data_rows=0)
     given = {"method": method, "step_size": 1.0, "warm_up": False, **settings}
-    config = _steinflow.Config.resolve(given, target, dynamics=dynamics)
+    config = _steinflow.Config.resolve(given, target, dynamics=dynamics, field=callback(field))
     known = None if log_density is None else np.ravel(numbers(log_density)).astype(float).tolist()
     return _steinflow.velocity(state, score, known, config)
 

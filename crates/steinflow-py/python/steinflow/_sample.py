@@ -15,7 +15,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from steinflow import _detect, _settings, _steinflow, _tree
+from steinflow import _detect, _field, _settings, _steinflow, _tree, testing
 from steinflow._dynamics import Dynamics
 from steinflow._progress import Bar
 from steinflow._result import Result
@@ -116,6 +116,7 @@ def sample(
     model_kwargs: Mapping[str, Any] | None = None,
     dtype: Any = None,
     dynamics: Any = None,
+    field: Any = None,
     window: Sequence[tuple[float, float]] | None = None,
     callbacks: Iterable[Callable[[Any], Any]] = (),
     progress: bool = True,
@@ -160,6 +161,9 @@ def sample(
     dynamics
         A `steinflow.Dynamics` of your own. `method` is then the name of a field: `diffusion`, `stein`,
         `stein-alt`, `blob`, `blob-alt`, `gfsd`, `gfsf`, `sge`, `product` or `drift`.
+    field
+        What moves the particles of `method` in place of its own field: a `steinflow.Kernel` of your own,
+        or a function of all particles at one instant (`Instant`) that returns their velocity.
     window
         `[(low, high), …]` that holds nearly all of the density, for `lawgd`; models that ship know it.
     callbacks
@@ -203,7 +207,7 @@ def sample(
         model_kwargs=model_kwargs or {},
         dtype=_precision(dtype),
     )
-    config = _resolve(made, start, settings, dynamics, window)
+    config = _resolve(made, start, settings, dynamics, field, window)
     if start is not None:
         start = _checked_start(start, made, config)
     run = Run(made, start, config, _functions(callbacks), progress, diagnose=diagnose)
@@ -215,11 +219,13 @@ def _resolve(
     start: np.ndarray | None,
     settings: Mapping[str, Any],
     dynamics: Any,
+    field: Any,
     window: Any,
 ) -> _steinflow.Config:
     """The description of the run, complete."""
     if not isinstance(dynamics, (Dynamics, type(None))):
         raise TypeError(f"dynamics is {type(dynamics).__name__}: give a steinflow.Dynamics")
+    testing.check_before_use(dynamics, made.dim)
     particles = settings.get("particles")
     if start is not None and particles is not None and particles != len(start):
         raise ValueError(f"particles is {particles} but init has {len(start)}: drop one of the two")
@@ -238,6 +244,7 @@ def _resolve(
         sd=spread,
         posterior=made.posterior,
         dynamics=dynamics,
+        field=_field.callback(field),
         window=limits,
     )
 

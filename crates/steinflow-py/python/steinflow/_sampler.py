@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from steinflow import _detect, _settings, _steinflow, _tree
+from steinflow import _detect, _field, _settings, _steinflow, _tree, testing
 from steinflow._catalogue import methods
 from steinflow._tree import Layout
 from steinflow._typed import RunSettings
@@ -98,6 +98,7 @@ class Sampler:
     _backend: str | None
     _evaluators: list[tuple[Layout, Callable[..., Any]]]
     """The function made ready for particles of a layout: the last one."""
+    _dynamics: Any = None
 
     def init(self, particles: Any, *, seed: int | None = None) -> State:
         """Particles before the first step, with momenta drawn from their Gaussians.
@@ -111,6 +112,7 @@ class Sampler:
         if theta.dtype not in (np.dtype("float32"), np.dtype("float64")):
             theta = theta.astype(np.float64)
         raw = self._stepper.init(theta, secrets.randbits(32) if seed is None else seed)
+        testing.check_before_use(self._dynamics, theta.shape[1])
         return State(raw, layout, kind, tuple(self._stepper.blocks(theta.shape[1])))
 
     def step(self, state: State, *given: Any) -> State:
@@ -184,6 +186,7 @@ def sampler(
     *,
     backend: str | None = None,
     dynamics: Any = None,
+    field: Any = None,
     **settings: Unpack[RunSettings],
 ) -> Sampler:
     """A method whose steps are yours to take, as those of an optimiser are.
@@ -208,8 +211,8 @@ def sampler(
         densities and gradients of all particles in NumPy. Without it, `step` gets the numbers.
     backend
         `numpy`, `jax` or `torch`, where it cannot be told from the function.
-    dynamics
-        A `steinflow.Dynamics` of your own.
+    dynamics, field
+        A `steinflow.Dynamics`, a `steinflow.Kernel` or a function of your own, as for `sample`.
     {settings}
     """
     for name in settings:
@@ -231,8 +234,10 @@ def sampler(
     # A step size is given, so that nothing is evaluated.
     target = SimpleNamespace(function=None, dim=1, data_rows=0)
     given = {"method": method, "warm_up": False, **settings}
-    config = _steinflow.Config.resolve(given, target, dynamics=dynamics)
-    return Sampler(config.method, _steinflow.Stepper(config), function, backend, [])
+    config = _steinflow.Config.resolve(
+        given, target, dynamics=dynamics, field=_field.callback(field)
+    )
+    return Sampler(config.method, _steinflow.Stepper(config), function, backend, [], dynamics)
 
 
 def _flatten_of(kind: str) -> _tree.Flatten:

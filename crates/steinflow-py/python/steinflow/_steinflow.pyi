@@ -12,11 +12,13 @@ __all__ = [
     "Checkpoint",
     "Config",
     "Interrupt",
+    "LawBroken",
     "SamplingError",
     "State",
     "Stepper",
     "__version__",
     "bandwidth",
+    "check_dynamics",
     "command",
     "diagnose",
     "diagnose_draws",
@@ -37,6 +39,7 @@ __all__ = [
 __version__: str
 
 class SamplingError(RuntimeError): ...
+class LawBroken(ValueError): ...
 
 @final
 class BuiltIn:
@@ -81,6 +84,7 @@ class Config:
         sd: float = 1.0,
         posterior: bool = False,
         dynamics: Any = None,
+        field: Any = None,
         window: Sequence[tuple[float, float]] | None = None,
     ) -> Config: ...
     def longer(self, more_steps: int, budget: float | None = None) -> Config: ...
@@ -179,6 +183,7 @@ def ksd_test(
 def distances(
     x: NDArray[np.float64], y: NDArray[np.float64], directions: int, seed: int
 ) -> tuple[float, float, float]: ...
+def check_dynamics(dynamics: Any, states: NDArray[np.float64], dim: int) -> None: ...
 def command(arguments: Sequence[str]) -> int: ...
 def report_page(shown: Mapping[str, Any]) -> str: ...
 def bandwidth(particles: NDArray[Any], rule: str) -> float: ...

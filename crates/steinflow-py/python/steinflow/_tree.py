@@ -150,9 +150,8 @@ def _is_length(value: Any) -> bool:
 
 def numbers(array: Any) -> np.ndarray:
     """The array as NumPy sees it: in its own memory. One that is on a GPU is refused."""
-    device = getattr(array, "device", None)
-    place = getattr(device, "type", None) or getattr(device, "platform", None)
-    if isinstance(place, str) and place != "cpu":
+    if not _is_on_the_cpu(array):
+        device = getattr(array, "device", "a GPU")
         raise TypeError(
             f"an array is on {device}, and steinflow moves particles on the CPU here: pass x.cpu() "
             'in PyTorch, or in JAX jax.device_put(x, jax.devices("cpu")[0]); models that ship run on a '
@@ -160,6 +159,19 @@ def numbers(array: Any) -> np.ndarray:
         )
     # A tensor that is part of a graph gives its numbers only without it.
     return np.asarray(array.detach() if hasattr(array, "detach") else array)
+
+
+def _is_on_the_cpu(array: Any) -> bool:
+    """By the name of its device, or else by DLPack, which all of these libraries speak."""
+    device = getattr(array, "device", None)
+    place = getattr(device, "type", None) or getattr(device, "platform", None)
+    if isinstance(place, str):
+        return place == "cpu"
+    if not hasattr(array, "__dlpack_device__"):
+        return True
+    kind, _ = array.__dlpack_device__()
+    # Memory of the host: its own, or pinned for CUDA or ROCm.
+    return int(kind) in (1, 3, 11)
 
 
 def has_masked(array: Any) -> bool:

@@ -9,6 +9,7 @@ from steinflow import _ensemble
 from steinflow.adapters.jax import import_jax
 
 
+@_ensemble.documented
 class Ensemble(_ensemble.Ensemble):
     """Particles that are pytrees of weights.
 
@@ -24,13 +25,7 @@ class Ensemble(_ensemble.Ensemble):
         `apply(weights, inputs)`, the outputs of one network.
     start
         `start(key)`, the weights of one network; or weights with a leading axis of particles.
-    likelihood
-        `categorical` (outputs are logits, targets whole numbers), `normal` with `noise_sd`, or a
-        function of outputs and targets that returns the log likelihood of every row.
-    particles, prior_sd, noise_sd, seed
-        How many networks; the standard deviation of every weight before the data, and of the noise.
-    settings
-        As for `steinflow.sampler`; `method` too.
+    {parameters}
     """
 
     _backend = "jax"
@@ -42,36 +37,20 @@ class Ensemble(_ensemble.Ensemble):
         likelihood: Any,
         *,
         particles: int = 20,
-        prior_sd: float = 1.0,
-        noise_sd: float = 1.0,
         seed: int | None = None,
         **settings: Any,
     ) -> None:
-        jax = import_jax()
-
-        def categorical(outputs: Any, targets: Any) -> Any:
-            return jax.nn.log_softmax(outputs)[jax.numpy.arange(len(targets)), targets]
-
-        def normal(outputs: Any, targets: Any) -> Any:
-            left = (targets - outputs.reshape(targets.shape)) / noise_sd
-            return -0.5 * left**2 - jax.numpy.log(noise_sd)
-
-        by_row = _ensemble.known_likelihood(
-            likelihood, {"categorical": categorical, "normal": normal}
-        )
-
-        def log_density(weights: Any, x: Any, y: Any, scale: Any) -> Any:
-            squares = [jax.numpy.sum(leaf**2) for leaf in jax.tree_util.tree_leaves(weights)]
-            return scale * by_row(apply(weights, x), y).sum() - 0.5 * sum(squares) / prior_sd**2
-
+        self._jax = jax = import_jax()
         if callable(start):
             keys = jax.random.split(jax.random.PRNGKey(0 if seed is None else seed), particles)
             start = jax.vmap(start)(keys)
-        self._all = jax.jit(jax.vmap(apply, in_axes=(0, None)))
-        super().__init__(start, log_density, likelihood, seed, settings)
+        self._output = apply
+        self._forward = jax.jit(jax.vmap(apply, in_axes=(0, None)))
+        super().__init__(start, likelihood, seed=seed, **settings)
 
-    def _arrays(self, x: Any, y: Any) -> tuple[Any, Any]:
-        return x, y
+    def _log_probability(self, outputs: Any, targets: Any) -> Any:
+        rows = self._jax.numpy.arange(len(targets))
+        return self._jax.nn.log_softmax(outputs)[rows, targets]
 
-    def _forward(self, weights: Any, x: Any) -> Any:
-        return self._all(weights, x)
+    def _squared_norm(self, weights: Any) -> Any:
+        return sum((leaf**2).sum() for leaf in self._jax.tree_util.tree_leaves(weights))

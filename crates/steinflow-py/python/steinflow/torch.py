@@ -10,6 +10,7 @@ from steinflow import _ensemble
 from steinflow.adapters.torch import import_torch
 
 
+@_ensemble.documented
 class Ensemble(_ensemble.Ensemble):
     """Particles that are the parameters of a module, on the CPU.
 
@@ -18,13 +19,7 @@ class Ensemble(_ensemble.Ensemble):
     module
         An `nn.Module`, whose parameters are drawn afresh for every particle by `reset_parameters` where
         its parts have it; or a list of modules, one for each particle. Buffers are shared.
-    likelihood
-        `categorical` (outputs are logits, targets whole numbers), `normal` with `noise_sd`, or a
-        function of outputs and targets that returns the log likelihood of every row.
-    particles, prior_sd, noise_sd, seed
-        How many networks; the standard deviation of every weight before the data, and of the noise.
-    settings
-        As for `steinflow.sampler`; `method` too.
+    {parameters}
     """
 
     _backend = "torch"
@@ -35,49 +30,34 @@ class Ensemble(_ensemble.Ensemble):
         likelihood: Any,
         *,
         particles: int = 20,
-        prior_sd: float = 1.0,
-        noise_sd: float = 1.0,
         seed: int | None = None,
         **settings: Any,
     ) -> None:
-        torch = import_torch()
-        self._torch = torch
-
-        def categorical(outputs: Any, targets: Any) -> Any:
-            return -torch.nn.functional.cross_entropy(outputs, targets, reduction="none")
-
-        def normal(outputs: Any, targets: Any) -> Any:
-            left = (targets - outputs.reshape(targets.shape)) / noise_sd
-            return -0.5 * left**2 - torch.log(torch.tensor(noise_sd))
-
-        by_row = _ensemble.known_likelihood(
-            likelihood, {"categorical": categorical, "normal": normal}
-        )
+        self._torch = torch = import_torch()
         modules = (
             list(module) if isinstance(module, Sequence) else fresh(torch, module, particles, seed)
         )
         self.module = modules[0]
         """The module that weights are put into."""
-
-        def log_density(weights: Any, x: Any, y: Any, scale: float) -> Any:
-            squares = [torch.sum(leaf**2) for leaf in weights.values()]
-            outputs = torch.func.functional_call(self.module, weights, (x,))
-            return scale * by_row(outputs, y).sum() - 0.5 * sum(squares) / prior_sd**2
-
         weights = stacked(torch, [dict(one.named_parameters()) for one in modules])
-        super().__init__(weights, log_density, likelihood, seed, settings)
+        super().__init__(weights, likelihood, seed=seed, **settings)
 
     def _arrays(self, x: Any, y: Any) -> tuple[Any, Any]:
         return self._torch.as_tensor(x), self._torch.as_tensor(y)
 
+    def _output(self, weights: Any, x: Any) -> Any:
+        return self._torch.func.functional_call(self.module, weights, (x,))
+
     def _forward(self, weights: Any, x: Any) -> Any:
         torch = self._torch
-
-        def call(one: Any) -> Any:
-            return torch.func.functional_call(self.module, one, (torch.as_tensor(x),))
-
         with torch.no_grad():
-            return torch.func.vmap(call)(weights)
+            return torch.func.vmap(self._output, (0, None))(weights, torch.as_tensor(x))
+
+    def _log_probability(self, outputs: Any, targets: Any) -> Any:
+        return -self._torch.nn.functional.cross_entropy(outputs, targets, reduction="none")
+
+    def _squared_norm(self, weights: Any) -> Any:
+        return sum((leaf**2).sum() for leaf in weights.values())
 
     def state_dicts(self) -> list[dict[str, Any]]:
         """The weights of every draw, as `module.load_state_dict` takes them."""
