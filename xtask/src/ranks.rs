@@ -22,6 +22,7 @@ pub fn checks(strict: bool) -> Vec<Stage> {
             "there is no `mpirun`; docs/mpi.md says how to install it",
         )];
     }
+    // Of the whole workspace, as the stages before: then only what has the feature is built once more.
     let lints = [
         "clippy",
         "--workspace",
