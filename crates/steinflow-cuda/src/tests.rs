@@ -111,7 +111,7 @@ fn kernels_compile_for_targets() {
         }
     }
     let inputs = steinflow::Matrix::from_fn(9, 4, |i, j| (i * j) as f64);
-    for (hidden, noise_by_input) in [(vec![], false), (vec![5], true), (vec![50, 700], false)] {
+    for (hidden, noise_by_input) in [(vec![], false), (vec![5], true), (vec![50, 300], false)] {
         let architecture = Architecture { hidden, noise_by_input, ..Architecture::default() };
         let precisions = Precisions::default();
         let model = Bnn::<f32>::new(&architecture, &inputs, &[0.0; 9], precisions).unwrap();
