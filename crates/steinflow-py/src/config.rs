@@ -119,8 +119,8 @@ impl Config {
         if budget.is_some() {
             complete.set_budget(budget).map_err(refused)?;
         }
-        let copy = |own: &Option<Py<PyAny>>| own.as_ref().map(|own| own.clone_ref(py));
-        let (dynamics, field) = (copy(&self.dynamics), copy(&self.field));
+        let copy = |own: Option<&Py<PyAny>>| own.map(|own| own.clone_ref(py));
+        let (dynamics, field) = (copy(self.dynamics.as_ref()), copy(self.field.as_ref()));
         Ok(Self { complete, dynamics, field, window: self.window.clone() })
     }
 
