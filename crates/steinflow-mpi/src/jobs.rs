@@ -42,13 +42,14 @@ pub fn open(jobs: Jobs, found_before: &str) {
     }
 }
 
-/// Rank 0 hands out what `next` gives and keeps what comes back, until nobody is at work any more. An error is that of the
-/// first rank that could not take part.
+/// Rank 0 hands out what `next` gives and keeps what comes back, until nobody is at work any more. `miss` hears at once of a
+/// rank that cannot take part, and why.
 pub fn hand_out(
     mut next: impl FnMut() -> Option<usize>,
     mut keep: impl FnMut(usize, Result<Vec<u8>, String>),
-) -> Result<(), String> {
-    let (mut at_work, mut trouble) = (size() - 1, Ok(()));
+    mut miss: impl FnMut(String),
+) {
+    let mut at_work = size() - 1;
     while at_work > 0 {
         let Some((rank, words)) = collect(JOBS) else {
             sleep(PAUSE);
@@ -68,12 +69,12 @@ pub fn hand_out(
             }
             _ => {
                 at_work -= 1;
-                let answer = receive_answer(rank);
-                trouble = trouble.and(answer.map_err(|message| format!("rank {rank}: {message}")));
+                if let Err(message) = receive_answer(rank) {
+                    miss(format!("rank {rank}: {message}"));
+                }
             }
         }
     }
-    trouble
 }
 
 /// What rank 0 says to one that waits for jobs.

@@ -180,8 +180,8 @@ fn lead<R: Send + Serialize + DeserializeOwned>(
     let troubled = || trouble.lock().unwrap_or_else(PoisonError::into_inner);
     let counter = AtomicUsize::new(0);
     let next = || {
-        // Where nothing can be kept, nothing more is begun.
-        let is_open = troubled().journal.is_none();
+        // Where nothing can be kept, or somebody is missing, nothing more is begun.
+        let is_open = troubled().lets_go_on();
         let begin = || Some(counter.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < names.len());
         is_open.then(|| std::iter::from_fn(begin).find(|&i| slot(i).is_none())).flatten()
     };
@@ -196,14 +196,15 @@ fn lead<R: Send + Serialize + DeserializeOwned>(
         }
     };
     let hand_out = |next: &dyn Fn() -> Option<usize>| {
-        let done =
-            jobs::hand_out(next, |i, found| match found.map(|it| serde_json::from_slice(&it)) {
+        let take = |i, found: Result<Vec<u8>, String>| {
+            match found.map(|bytes| serde_json::from_slice(&bytes)) {
                 Ok(Ok(found)) => keep(i, Ok(found)),
                 // Found again, later.
                 Ok(Err(_)) => {}
                 Err(message) => keep(i, Err(message)),
-            });
-        troubled().rank = done.err();
+            }
+        };
+        jobs::hand_out(next, take, |message| troubled().rank = Some(message));
     };
     match way {
         Way::SideBySide => side_by_side(names.len(), &next, &keep, &work, || hand_out(&next)),
@@ -231,6 +232,10 @@ struct Trouble {
 }
 
 impl Trouble {
+    fn lets_go_on(&self) -> bool {
+        self.journal.is_none() && self.rank.is_none()
+    }
+
     fn into_result(mut self, names: &[String]) -> Result<()> {
         if let Some(error) = self.journal {
             return Err(error.into());
