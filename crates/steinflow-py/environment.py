@@ -77,7 +77,9 @@ def test_with_torch(installs: bool) -> int:
     if not installs and not (environment / "steinflow-stamp").exists():
         print("torch is not installed, so its tests are skipped; `cargo xtask torch` installs it")
         return 0
-    make_environment(environment, requirements("torch.txt"), [])
+    packages = requirements("torch.txt")
+    torch = [package for package in packages if package.startswith("torch")]
+    make_environment(environment, [each for each in packages if each not in torch], torch)
     names = ("arrays", "documents", "ensemble", "sampler", "torch")
     command = [program(environment), "-m", "pytest", "-q", "-rs", "-k", "torch"]
     command += [HERE / "tests" / f"test_{name}.py" for name in names]
