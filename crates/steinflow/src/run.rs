@@ -51,6 +51,8 @@ use crate::{Error, LogDensity, Matrix, Real, Result};
 
 /// Particles of the ensemble that warms up, at the least.
 const LEAST_WARM: usize = 32;
+/// Effective draws that chosen particles stand for, in terms of those that are enough by themselves.
+const TWICE: f64 = 2.0;
 
 /// What happens when a score, a log density or a position is not finite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -532,8 +534,9 @@ impl<'a, T: Real> Sampler<'a, T> {
                     particles: Some(if is_given { count } else { fewer }),
                     seed: self.seed,
                     start: given,
+                    // The error of all draws is what particles that stand for them begin with, and in part keep.
                     // Otherwise it ends when there are draws enough to compare with.
-                    effective: if is_chosen { options.effective } else { f64::MAX },
+                    effective: if is_chosen { TWICE * options.effective } else { f64::MAX },
                     ..options
                 };
                 let stop = warm_up::Stop { budget: self.budget, interrupt: self.interrupt.clone() };

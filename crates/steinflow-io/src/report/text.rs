@@ -174,16 +174,19 @@ fn network_tables(network: &Network) -> String {
     let layers: Vec<String> = network.layers.iter().map(ToString::to_string).collect();
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let spread = |spread: Spread| format!("{} ± {}", number(spread.mean), number(spread.sd));
-    let rows = [
+    let mut rows = vec![
         row("layers", layers.join(" – ")),
         row("activation", network.activation.clone()),
         row("target", network.target.clone()),
-        row("sd of the noise", spread(network.noise_sd)),
         row("sd of the weights", spread(network.weight_sd)),
         row("rows trained", network.training_rows.to_string()),
         row("rows held back", network.held_back_rows.to_string()),
         row("predicted with", network.predicted_with.clone()),
     ];
+    // Classes have none.
+    if network.noise_sd.mean.is_finite() {
+        rows.insert(3, row("sd of the noise", spread(network.noise_sd)));
+    }
     let mut html = table("The network", &["", ""], &rows);
     if let Some(test) = &network.test {
         html += &scores_table(&format!("Scores on {} rows held back", test.rows), test);

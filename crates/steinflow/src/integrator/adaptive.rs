@@ -179,8 +179,12 @@ impl<T: Real> Integrator<T> for Adaptive<T> {
     }
 
     fn step(&mut self, flow: &mut dyn Flow<T>, dt: f64) -> Result<()> {
+        let taken = self.steps;
         let rescaling = self.next(dt);
-        flow.advance_rescaled(&[crate::dynamics::THETA], &rescaling, &mut self.averages)
+        let moved =
+            flow.advance_rescaled(&[crate::dynamics::THETA], &rescaling, &mut self.averages);
+        // A step that was not taken does not count.
+        moved.inspect_err(|_| self.steps = taken)
     }
 
     fn memory(&self) -> Vec<f64> {
