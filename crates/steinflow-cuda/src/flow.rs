@@ -547,9 +547,10 @@ impl<T: Real> Flow<T> for CudaFlow<'_, T> {
         moving: &[usize],
         rescaling: &Rescaling,
         averages: &mut Averages<T>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.seen.take();
-        self.core.get_mut().advance_rescaled(moving, rescaling, averages)
+        self.core.get_mut().advance_rescaled(moving, rescaling, averages)?;
+        Ok(true)
     }
 
     fn evaluate_target(&mut self) -> Result<()> {

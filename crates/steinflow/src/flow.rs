@@ -63,13 +63,14 @@ pub trait Flow<T: Real> {
     /// As [`Flow::advance`], by the implicit midpoint rule.
     fn advance_implicitly(&mut self, moving: &[usize], dt: f64) -> Result<()>;
 
-    /// Moves the blocks in `moving` by what `rescaling` makes of their velocity and of its averages.
+    /// Moves the blocks in `moving` by what `rescaling` makes of their velocity and of its averages; whether it did,
+    /// for a step may be made in parts.
     fn advance_rescaled(
         &mut self,
         moving: &[usize],
         rescaling: &Rescaling,
         averages: &mut Averages<T>,
-    ) -> Result<()>;
+    ) -> Result<bool>;
 
     /// Brings log π and the score up to date with θ and the minibatch.
     fn evaluate_target(&mut self) -> Result<()>;
@@ -244,15 +245,15 @@ impl<T: Real> Flow<T> for System<'_, T> {
         moving: &[usize],
         rescaling: &Rescaling,
         averages: &mut Averages<T>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if !self.makes(moving) {
-            return Ok(());
+            return Ok(false);
         }
         let mut velocity = self.velocity(moving)?;
         rescaling.apply(averages, velocity.as_mut_slice());
         self.displace(moving, &velocity)?;
         self.finish_move(moving);
-        Ok(())
+        Ok(true)
     }
 
     fn evaluate_target(&mut self) -> Result<()> {

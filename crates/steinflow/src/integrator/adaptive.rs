@@ -135,8 +135,8 @@ impl<T: Real> Adaptive<T> {
     }
 
     /// The next step in numbers.
-    fn next(&mut self, dt: f64) -> Rescaling {
-        self.steps = self.steps.saturating_add(1);
+    fn next(&self, dt: f64) -> Rescaling {
+        let steps = self.steps.saturating_add(1);
         let (keep_mean, keep_square, add_square) = match self.rule {
             Rule::Adagrad => (0.0, 1.0, 1.0),
             Rule::RmsProp { decay } => (0.0, decay, 1.0 - decay),
@@ -144,9 +144,7 @@ impl<T: Real> Adaptive<T> {
         };
         // Adam divides its averages by what their start from zero has cost them.
         let (mean_bias, square_bias) = match self.rule {
-            Rule::Adam { first, second } => {
-                (1.0 - first.powi(self.steps), 1.0 - second.powi(self.steps))
-            }
+            Rule::Adam { first, second } => (1.0 - first.powi(steps), 1.0 - second.powi(steps)),
             _ => (1.0, 1.0),
         };
         let (rate, square_scale) = (dt / mean_bias, 1.0 / square_bias);
@@ -179,12 +177,11 @@ impl<T: Real> Integrator<T> for Adaptive<T> {
     }
 
     fn step(&mut self, flow: &mut dyn Flow<T>, dt: f64) -> Result<()> {
-        let taken = self.steps;
         let rescaling = self.next(dt);
-        let moved =
-            flow.advance_rescaled(&[crate::dynamics::THETA], &rescaling, &mut self.averages);
-        // A step that was not taken does not count.
-        moved.inspect_err(|_| self.steps = taken)
+        if flow.advance_rescaled(&[crate::dynamics::THETA], &rescaling, &mut self.averages)? {
+            self.steps = self.steps.saturating_add(1);
+        }
+        Ok(())
     }
 
     fn memory(&self) -> Vec<f64> {
