@@ -30,7 +30,7 @@ pub use resampling::Resampling;
 pub use sampler::Sampler;
 pub use stepper::{Halted, Stepper};
 pub use trace::{Trace, TraceRow, Tracing};
-pub use warm_up::WarmMoments;
+pub use warm_up::{Standing, WarmMoments};
 
 pub use crate::precondition::Learnt;
 pub use crate::system::Saved;

@@ -24,8 +24,52 @@ pub struct WarmMoments {
     pub mean: Vec<f64>,
     /// Of every coordinate of θ.
     pub sd: Vec<f64>,
-    /// Whether the sampler that made them holds them to be enough, and no tail to be too heavy for an sd.
-    pub is_settled: bool,
+    /// What the sampler that made them holds of them.
+    pub standing: Standing,
+}
+
+/// What a sampler with an accept step holds of its draws.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// There were as many as were wanted, too few for its stop rule.
+    #[default]
+    Early,
+    /// They are enough.
+    Settled,
+    /// They are, but for tails that are too heavy for standard deviations.
+    HeavyTails,
+    /// It went on for as long as it may, and they are not.
+    Unsettled,
+}
+
+impl Standing {
+    const ALL: [Self; 4] = [Self::Early, Self::Settled, Self::HeavyTails, Self::Unsettled];
+
+    /// Of an ensemble's draws.
+    pub(crate) fn of(ensemble: &Ensemble) -> Self {
+        let rule = StopRule::from(&ensemble.report());
+        match (rule.is_settled(), rule.has_heavy_tails()) {
+            (true, false) => Self::Settled,
+            _ if !ensemble.is_done() => Self::Early,
+            (true, true) => Self::HeavyTails,
+            (false, _) => Self::Unsettled,
+        }
+    }
+
+    /// The word for it in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Early => "early",
+            Self::Settled => "settled",
+            Self::HeavyTails => "heavy tails",
+            Self::Unsettled => "unsettled",
+        }
+    }
+
+    /// What the word says; a word that nobody has written vouches for nothing.
+    pub fn named(name: &str) -> Self {
+        Self::ALL.into_iter().find(|standing| standing.name() == name).unwrap_or_default()
+    }
 }
 
 /// Draws of each particle that moments are made of.
@@ -163,7 +207,7 @@ impl Sums {
             draws: self.count,
             mean: all.clone().map(|j| self.centre[j] + mean(j)).collect(),
             sd: all.map(|j| (self.second[j] / count - mean(j).powi(2)).max(0.0).sqrt()).collect(),
-            is_settled: false,
+            standing: Standing::default(),
         }
     }
 
@@ -231,7 +275,11 @@ impl Warmth {
                 mean: arrays.get_exactly("mean", dim)?,
                 sd: arrays.get_exactly("sd", dim)?,
                 // A checkpoint that does not say has nothing to vouch for.
-                is_settled: arrays.get_count("settled").is_ok_and(|settled| settled > 0),
+                standing: arrays
+                    .get_count("standing")
+                    .ok()
+                    .and_then(|code| Standing::ALL.get(code as usize).copied())
+                    .unwrap_or_default(),
             },
             coordinates: Coordinates::restore(dim, arrays)?,
             gradients: arrays.get_count("gradients")?,
@@ -245,7 +293,7 @@ impl Warmth {
         arrays.put("draws", [self.moments.draws as f64]);
         arrays.put("mean", &*self.moments.mean);
         arrays.put("sd", &*self.moments.sd);
-        arrays.put("settled", [f64::from(u8::from(self.moments.is_settled))]);
+        arrays.put("standing", [f64::from(self.moments.standing as u8)]);
         arrays
     }
 
@@ -358,9 +406,7 @@ fn run<T: Real>(
     if sums.count == 0 {
         sums.add(learnt.theta.as_ref());
     }
-    let rule = StopRule::from(&ensemble.report());
-    let is_settled = rule.is_settled() && !rule.has_heavy_tails();
-    let moments = WarmMoments { is_settled, ..sums.moments() };
+    let moments = WarmMoments { standing: Standing::of(&ensemble), ..sums.moments() };
     let counted = Counted::new(target);
     let theta = kept.particles(wanted, &learnt, &counted)?;
     let evaluations = ensemble.gradients() * ensemble.particles() as f64 + counted.points() as f64;
