@@ -11,6 +11,7 @@ use steinflow_io::record::{self, Diagnosis, Summary};
 use steinflow_io::{CheckpointFile, RunFolder, Unfinished, write_checkpoint, write_json};
 use steinflow_models::network::NetworkFit;
 use steinflow_models::{Model, NETWORK};
+use steinflow_mpi::Number;
 
 use crate::args::OutputArguments;
 use crate::changes::inputs;
@@ -63,7 +64,7 @@ impl Job<'_> {
         if self.config.is_f32 { self.run_in::<f32>(claim) } else { self.run_in::<f64>(claim) }
     }
 
-    fn run_in<T: Real>(self, claim: impl FnOnce() -> Result<Unfinished>) -> Result<ExitCode> {
+    fn run_in<T: Number>(self, claim: impl FnOnce() -> Result<Unfinished>) -> Result<ExitCode> {
         let config = &self.config;
         let spec = config.spec().clone();
         let fit = (spec.name() == NETWORK).then(|| NetworkFit::<T>::new(&spec)).transpose()?;
