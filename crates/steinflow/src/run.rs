@@ -85,7 +85,7 @@ impl<'a, T: Real> Sampler<'a, T> {
                 Some(Warmth::restore(self.target.dim(), &checkpoint.learnt)?)
             }
             (Some(options), None) => {
-                let found = self.warm(options, &theta, is_given, warming.as_deref(), begun)?;
+                let found = self.warm(&options, &theta, is_given, warming.as_deref(), begun)?;
                 theta = found.white();
                 Some(found)
             }

@@ -316,7 +316,7 @@ impl<T: Real> Sampler<'_, T> {
     /// Warms up for as many particles as `theta` has; they are where the ensemble starts if they were given.
     pub(super) fn warm(
         &mut self,
-        options: Options,
+        options: &Options,
         theta: &Matrix<T>,
         is_given: bool,
         earlier: Option<&Checkpoint<T>>,
@@ -334,7 +334,7 @@ impl<T: Real> Sampler<'_, T> {
             // The error of all draws is what particles that stand for them begin with, and in part keep.
             // Otherwise it ends when there are draws enough to compare with.
             effective: if is_chosen { TWICE * options.effective } else { f64::MAX },
-            ..options
+            ..options.clone()
         };
         let stop = Stop { budget: self.budget, interrupt: self.interrupt.clone() };
         let target = T::widen(Box::new(&*self.target));
