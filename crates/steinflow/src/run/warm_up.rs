@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::auto::show;
 use super::representative::{MOST, thinned};
 use super::same_target::check_ensemble;
-use super::{Checkpoint, Observer};
+use super::{Checkpoint, Observer, Sampler};
 use crate::arrays::Arrays;
 use crate::coordinates::Coordinates;
 use crate::diagnostics::{Counted, StopRule};
@@ -30,14 +30,18 @@ pub struct WarmMoments {
 
 /// Draws of each particle that moments are made of.
 const DRAWS: usize = 25;
+/// Particles of the ensemble that warms up, at the least.
+const LEAST_WARM: usize = 32;
+/// Effective draws that chosen particles stand for, in terms of those that are enough by themselves.
+const TWICE: f64 = 2.0;
 
 /// The particles that a warm-up is to leave.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    pub(super) count: usize,
+struct Wanted {
+    count: usize,
     /// Whether they are chosen to stand for all draws, of which there are then as many as [`Auto`](super::Auto)
     /// would make. Otherwise they are draws themselves.
-    pub(super) is_chosen: bool,
+    is_chosen: bool,
 }
 
 impl Wanted {
@@ -207,9 +211,9 @@ pub(super) struct Warmth {
 }
 
 /// When a warm-up is to be given up.
-pub(super) struct Stop {
-    pub(super) budget: Option<Duration>,
-    pub(super) interrupt: Option<Arc<AtomicBool>>,
+struct Stop {
+    budget: Option<Duration>,
+    interrupt: Option<Arc<AtomicBool>>,
 }
 
 impl Stop {
@@ -260,10 +264,41 @@ impl Warmth {
     }
 }
 
+impl<T: Real> Sampler<'_, T> {
+    /// Warms up for as many particles as `theta` has; they are where the ensemble starts if they were given.
+    pub(super) fn warm(
+        &mut self,
+        options: Options,
+        theta: &Matrix<T>,
+        is_given: bool,
+        earlier: Option<&Checkpoint<T>>,
+        begun: Instant,
+    ) -> Result<Warmth> {
+        // Deterministic particles keep of their start whatever their kernel does not see.
+        // Many stand for the target by their number, and there may be no more draws than of them.
+        let count = theta.rows();
+        let is_chosen = !self.field.is_random() && count <= MOST;
+        let fewer = count.clamp(LEAST_WARM, Options::default_particles(theta.cols()));
+        let options = Options {
+            particles: Some(if is_given { count } else { fewer }),
+            seed: self.seed,
+            start: is_given.then(|| theta.cast()),
+            // The error of all draws is what particles that stand for them begin with, and in part keep.
+            // Otherwise it ends when there are draws enough to compare with.
+            effective: if is_chosen { TWICE * options.effective } else { f64::MAX },
+            ..options
+        };
+        let stop = Stop { budget: self.budget, interrupt: self.interrupt.clone() };
+        let target = T::widen(Box::new(&*self.target));
+        let wanted = Wanted { count, is_chosen };
+        run(&*target, &options, wanted, earlier, &mut self.observers, &stop, begun)
+    }
+}
+
 /// Runs an ensemble until it is warm and has made some draws, from `earlier` on where that is a checkpoint
 /// of it, and leaves the particles that are wanted. Those may be more than the ensemble has: a warm-up costs no more for
 /// many. Observers see it, at step 0.
-pub(super) fn run<T: Real>(
+fn run<T: Real>(
     target: &dyn LogDensity<f64>,
     options: &Options,
     wanted: Wanted,
