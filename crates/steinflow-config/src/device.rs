@@ -39,9 +39,10 @@ impl Work {
 
     /// Seconds on a GPU: what opening it and compiling for it take, 40 µs a step, and 0.04 ps.
     fn on_gpu(self, interacts: bool) -> f64 {
-        let gradients = match self.is_hosts {
-            true => self.gradients_on_host(),
-            false => self.steps as f64 * self.likelihood() / 15e12,
+        let gradients = if self.is_hosts {
+            self.gradients_on_host()
+        } else {
+            self.steps as f64 * self.likelihood() / 15e12
         };
         1.5 + self.steps as f64 * (40e-6 + self.pairs(interacts) * 0.04e-12) + gradients
     }
@@ -145,6 +146,11 @@ mod tests {
         let config = resolve("method = 'svgd'\ndevice = 'cuda:1'").unwrap();
         assert_eq!(config.device, Some(1));
         assert!(config.to_toml().contains("device = \"cuda:1\""));
+        // With the defaults of a warm-up, and in a metric.
+        for method in ["svgd", "sghmc-stein", "third-order-stein", "sgrhmc-stein", "rsvgd"] {
+            let text = format!("model = 'banana'\nmethod = '{method}'\ndevice = 'cuda'");
+            assert_eq!(resolve(&text).unwrap().device, Some(0), "{method}");
+        }
         // Too little work for it, whether there is one or not.
         let config = resolve("method = 'svgd'\nparticles = 50\ndevice = 'auto'").unwrap();
         assert_eq!(config.device, None);

@@ -44,7 +44,7 @@ impl<T: Real> Core<'_, T> {
         if let Some(own) = &self.preconditioner {
             let scale: Vec<T> = self.device.get(&own.scale, dim)?;
             for row in state.chunks_exact_mut(columns) {
-                row.iter_mut().zip(&scale).for_each(|(x, &s)| *x = *x / s);
+                row.iter_mut().zip(&scale).for_each(|(x, &s)| *x /= s);
             }
         }
         let state = Matrix::from_vec(state, count, columns).expect("as many as were asked for");

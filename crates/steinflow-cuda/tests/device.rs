@@ -296,10 +296,8 @@ fn reference_vectors() {
     for (key, expected) in case["after_steps"].as_object().unwrap() {
         let parts: Vec<&str> = key.split('/').collect();
         let [dynamics, view, bandwidth, scheme] = parts[..] else { panic!("key {key}") };
-        let sign = match dynamics.ends_with("_logdensity") {
-            true => EnergySign::LogDensity,
-            false => EnergySign::Energy,
-        };
+        let is_printed = dynamics.ends_with("_logdensity");
+        let sign = if is_printed { EnergySign::LogDensity } else { EnergySign::Energy };
         let (scale, offset) = (number("metric_D"), number("metric_C"));
         parameters.metric = EnergyMetric { scale, offset, sign };
         let (method, blocks): (&str, &[&str]) = match dynamics {
