@@ -79,6 +79,9 @@ impl Config {
             particles: moving.particles,
             dim: facts.target.dim(),
             rows: settings.batch_size.unwrap_or(rows),
+            // In coordinates that a warm-up has learnt, too, it is the processor that knows the target.
+            is_hosts: matches!(moving.way, Way::Flow { warm_up: true, .. })
+                || facts.target.device_source().is_none(),
         };
         let has_own_dynamics = facts.own_dynamics.is_some();
         let asked = asked_device.as_deref();
