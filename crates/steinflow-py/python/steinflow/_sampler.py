@@ -252,11 +252,11 @@ def _of_kind(tree: Any, kind: str) -> Any:
     """The pytree with arrays of this library in place of NumPy's."""
     if kind == "numpy":
         return tree
-    leaves, skeleton = _flatten_of(kind)(tree)
-    if kind == "torch":
-        import torch
+    if kind == "jax":
+        from steinflow.adapters.jax import import_jax, on_the_cpu
 
-        return _tree.rebuild(skeleton, [torch.from_numpy(leaf) for _, leaf in leaves])
-    import jax
+        return on_the_cpu(import_jax(), tree)
+    import torch
 
-    return _tree.rebuild(skeleton, [jax.numpy.asarray(leaf) for _, leaf in leaves])
+    leaves, skeleton = _tree.flatten(tree)
+    return _tree.rebuild(skeleton, [torch.from_numpy(leaf) for _, leaf in leaves])

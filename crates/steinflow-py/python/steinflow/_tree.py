@@ -153,9 +153,9 @@ def numbers(array: Any) -> np.ndarray:
     if not _is_on_the_cpu(array):
         device = getattr(array, "device", "a GPU")
         raise TypeError(
-            f"an array is on {device}, and steinflow moves particles on the CPU here: pass x.cpu() "
-            'in PyTorch, or in JAX jax.device_put(x, jax.devices("cpu")[0]); models that ship run on a '
-            'GPU with device="cuda"'
+            f"an array is on {device}, and steinflow moves particles on the CPU here: pass x.cpu() or "
+            'module.cpu() in PyTorch, in JAX jax.device_put(x, jax.devices("cpu")[0]); models that ship '
+            'run on a GPU with device="cuda"'
         )
     # A tensor that is part of a graph gives its numbers only without it.
     return np.asarray(array.detach() if hasattr(array, "detach") else array)
