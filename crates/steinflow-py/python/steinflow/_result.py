@@ -265,7 +265,10 @@ class Result:
         _export.to_tree(self).to_zarr(path, mode="w")
 
     def plot_particles(self, names: Iterable[str] | None = None) -> Any:
-        """Scatter plots of the parameters in pairs, with a histogram of each; a matplotlib figure."""
+        """Scatter plots of the parameters in pairs, with a histogram of each; a matplotlib figure.
+
+        Of the draws where any were collected, evenly thinned where there are many.
+        """
         return _plots.particles(self, names)
 
     def plot_trace(self) -> Any:
