@@ -225,6 +225,10 @@ def test_pictures_and_the_notebook():
     assert np.array_equal(line.get_ydata(), result.trace["mean_log_density"])
     with pytest.raises(ValueError, match="no parameter 'c'; known: a, b"):
         result.plot_particles(["c"])
+    drawn = sample("banana", method="ld", steps=60, collect_from=20)
+    (axes,) = drawn.plot_particles().axes
+    assert len(axes.collections[0].get_offsets()) == 2000 and "2000 draws" in axes.get_title()
+    assert f"<td>{drawn.draws[..., 0].mean():.4g}</td>" in drawn._repr_html_()
     page = result._repr_html_()
     assert "data:image/png;base64," in page and "<td>b[2]</td>" in page
     assert "20 particles in 4 dimensions" in repr(result)
@@ -300,6 +304,12 @@ def test_a_result_is_an_ordinary_object(tmp_path):
 
 def _run_in_a_process(seed):
     return sample("gaussian", method="svgd", steps=20, seed=seed)
+
+
+def test_a_file_that_holds_no_result(tmp_path):
+    (tmp_path / "other").write_text("x,y")
+    with pytest.raises(ValueError, match="is no file that `save` has written"):
+        steinflow.Result.load(tmp_path / "other")
 
 
 def test_results_come_back_from_processes():

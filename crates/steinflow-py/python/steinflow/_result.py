@@ -227,7 +227,10 @@ class Result:
     def load(path: str | PathLike[str]) -> Result:
         """Reads what `save` has written. As any pickle, it runs what is in it: read only your own."""
         with open(path, "rb") as file:
-            found = pickle.load(file)
+            try:
+                found = pickle.load(file)
+            except (pickle.UnpicklingError, EOFError, ValueError) as error:
+                raise ValueError(f"{path} is no file that `save` has written") from error
         if not isinstance(found, Result):
             raise ValueError(f"{path} holds a {type(found).__name__}, which no result has saved")
         return found
