@@ -234,3 +234,15 @@ def particles_of(tree: Any, flatten: Flatten = flatten) -> tuple[np.ndarray, Lay
         tuple(name for name, _ in arrays), tuple(array.shape[1:] for _, array in arrays), skeleton
     )
     return np.concatenate([array.reshape(count, -1) for _, array in arrays], axis=1), layout
+
+
+def check_start(start: np.ndarray, is_deterministic: bool) -> None:
+    """Refuses particles that cannot move."""
+    bad = np.flatnonzero(~np.isfinite(start).all(axis=1))
+    if len(bad):
+        raise ValueError(f"init has a number that is not finite at particle {bad[0]}")
+    if is_deterministic and len(start) > 1 and (start == start[0]).all():
+        raise ValueError(
+            f"init holds {len(start)} identical particles, which would move as one: spread them, "
+            "such as init + 0.1 * rng.standard_normal(init.shape)"
+        )
