@@ -61,9 +61,12 @@ pub fn wheel() -> Vec<Stage> {
     if cfg!(target_os = "linux") {
         build.extend(["--zig", "--compatibility", "manylinux2014"]);
     }
+    let python = program("python");
     vec![
         Stage::new("environment", "python3".into(), &[script, "--tools-only"]),
-        Stage::new("wheel", program("maturin"), &build),
+        Stage::new("wheel", program("maturin"), &build)
+            // Zig is a package of this Python.
+            .with_variable("CARGO_ZIGBUILD_PYTHON_PATH", &python.to_string_lossy()),
         Stage::new("wheel installed", "python3".into(), &["crates/steinflow-py/wheel_test.py"]),
     ]
 }

@@ -1,14 +1,16 @@
 //! A model that ships, by name.
 
-use numpy::PyArray2;
+use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use steinflow::{MatRef, Matrix};
 use steinflow_config::window;
+use steinflow_models::data::{Table, read_new_rows};
+use steinflow_models::regression::Fitted;
 use steinflow_models::{Model, ModelSpec, build};
 
-use crate::arrays::{Array2, Number, Rows, array};
+use crate::arrays::{Array2, Number, Rows, array, matrix};
 use crate::config::plain;
 use crate::errors::to_python;
 use crate::threads::compute;
@@ -26,6 +28,32 @@ fn refused(error: steinflow_models::Error) -> PyErr {
 }
 
 impl BuiltIn {
+    /// A regression, and the data that it was made for.
+    fn fit(&self) -> PyResult<Option<(Fitted, Table)>> {
+        let (Some(fitted), Some(data)) = (self.model.fitted(), &self.spec.data) else {
+            return Ok(None);
+        };
+        let folder = self.spec.data_dir.as_deref();
+        let table = read_new_rows(data, folder, fitted.recipe()).map_err(refused)?;
+        Ok(Some((fitted, table)))
+    }
+
+    /// A number for every row of parameters and every row of the data, under the name of what is predicted.
+    fn by_row<'py>(
+        &self,
+        py: Python<'py>,
+        shown: &PyReadonlyArray2<'py, f64>,
+        numbers: fn(&Fitted, &Matrix<f64>, &Table) -> steinflow_models::Result<Option<Matrix<f64>>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        let Some((fitted, table)) = self.fit()? else { return Ok(found) };
+        let parameters = matrix(shown);
+        if let Some(all) = compute(py, || numbers(&fitted, &parameters, &table)).map_err(refused)? {
+            found.set_item(fitted.target(), array(py, all)?)?;
+        }
+        Ok(found)
+    }
+
     /// The model in a precision.
     pub fn build<T: Number>(&self) -> PyResult<Box<dyn Model<T>>> {
         build::<T>(&self.spec).map_err(refused)
@@ -99,7 +127,7 @@ impl BuiltIn {
     fn show<'py>(
         &self,
         py: Python<'py>,
-        theta: numpy::PyReadonlyArray2<'py, f64>,
+        theta: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
         let Some(units) = self.model.units() else { return Ok(None) };
         let theta = theta.as_array();
@@ -110,6 +138,35 @@ impl BuiltIn {
             return Err(PyValueError::new_err(message));
         }
         array(py, units.show(&rows)).map(Some)
+    }
+
+    /// The values of what a regression predicts, by name; nothing for other models.
+    fn observed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        if let Some((fitted, table)) = self.fit()?
+            && let Some(targets) = fitted.targets(&table).map_err(refused)?
+        {
+            found.set_item(fitted.target(), targets.into_pyarray(py))?;
+        }
+        Ok(found)
+    }
+
+    /// log p(y) of what is observed, for every row of parameters as users see them.
+    fn log_likelihood<'py>(
+        &self,
+        py: Python<'py>,
+        shown: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.by_row(py, &shown, Fitted::log_densities)
+    }
+
+    /// What is predicted, drawn once for every row of parameters as users see them.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        shown: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.by_row(py, &shown, Fitted::draws)
     }
 
     /// Limits that hold nearly all of the density: what it is plotted in, or its mean ± 6 standard
@@ -169,6 +226,6 @@ fn evaluate<'py, T: Number>(
     let mut score = Matrix::zeros(theta.rows(), theta.cols());
     compute(py, || model.evaluate(theta, None, &mut log_density, score.as_mut()))
         .map_err(to_python)?;
-    let log_density = numpy::IntoPyArray::into_pyarray(log_density, py);
+    let log_density = log_density.into_pyarray(py);
     Ok((log_density.into_any(), array(py, score)?.into_any()))
 }

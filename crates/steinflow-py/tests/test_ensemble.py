@@ -52,6 +52,36 @@ def test_a_jax_network(clouds):
         steinflow.jax.Ensemble(apply, start, "gauss")
 
 
+def test_what_would_go_wrong_without_a_word(rng):
+    jax = pytest.importorskip("jax")
+    x = rng.standard_normal((20, 2)).astype(np.float32)
+
+    def ensemble(likelihood="normal", **settings):
+        start = lambda key: jax.random.normal(key, (2,))  # noqa: E731
+        return steinflow.jax.Ensemble(lambda w, x: x @ w, start, likelihood, seed=0, **settings)
+
+    generator = ((x[k::2], x[k::2, 0]) for k in range(2))
+    with pytest.raises(ValueError, match="no batches in epoch 1: give a list"):
+        ensemble().fit(generator, epochs=2, rows=20)
+    for sd in ("prior_sd", "noise_sd"):
+        with pytest.raises(ValueError, match=f"{sd} is 0: give a number above zero"):
+            ensemble(**{sd: 0})
+    mean = ensemble(lambda outputs, y: -0.5 * ((outputs - y) ** 2).mean())
+    with pytest.raises(ValueError, match=r"shape \(\) for 20 rows.*neither a sum nor a mean"):
+        mean.step(x, x[:, 0], rows=20)
+
+
+def test_several_outputs_of_a_row_belong_together():
+    pytest.importorskip("jax")
+    start = np.eye(2, dtype=np.float32)
+    ensemble = steinflow.jax.Ensemble(lambda w, x: x * w, start, "normal", noise_sd=0.5, seed=0)
+    of_rows = ensemble._by_row("normal", 0.5)(np.zeros((3, 2)), np.ones((3, 2)))
+    assert np.allclose(of_rows, [2 * (-0.5 / 0.25 - np.log(0.5))] * 3)
+    x = np.ones((4, 2), np.float32)
+    ensemble.step(x, x, rows=4)
+    assert ensemble.outputs(x).shape == (2, 4, 2)
+
+
 def test_a_torch_module(clouds):
     torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
     x, y = torch.from_numpy(clouds[0]), torch.from_numpy(clouds[1])

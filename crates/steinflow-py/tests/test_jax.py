@@ -165,3 +165,18 @@ def test_a_program_is_compiled_once_and_knows_its_numbers(rng):
     assert elsewhere.particles.mean() > first.particles.mean() + 1
     nearly = sample(density_of(data, np.float32(2.000001)), init, **run)
     assert len(_compiled._known) > programs and nearly.steps == 30
+
+
+def test_particles_that_travel_to_a_gpu_do_so_with_a_word(monkeypatch, rng):
+    init = jnp.asarray(rng.standard_normal((5, 2)))
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    with pytest.warns(RuntimeWarning, match="they travel there and back at every step"):
+        sampler = steinflow.sampler("svgd", lambda x: -jnp.sum(x**2), step_size=0.1)
+        state = sampler.step(sampler.init(init))
+    # What comes back is where particles are moved, so that it can be given to the next call.
+    assert {device.platform for device in state.particles.devices()} == {"cpu"}
+    assert state.particles.committed
+    with pytest.warns(RuntimeWarning, match="they travel there and back at every step"):
+        steinflow.jax_velocity(init, -init)
+    with pytest.warns(RuntimeWarning, match="they travel there and back at every step"):
+        sample(lambda x: -jnp.sum(x**2), shapes=2, steps=2)

@@ -225,6 +225,10 @@ def test_pictures_and_the_notebook():
     assert np.array_equal(line.get_ydata(), result.trace["mean_log_density"])
     with pytest.raises(ValueError, match="no parameter 'c'; known: a, b"):
         result.plot_particles(["c"])
+    drawn = sample("banana", method="ld", steps=60, collect_from=20)
+    (axes,) = drawn.plot_particles().axes
+    assert len(axes.collections[0].get_offsets()) == 2000 and "2000 draws" in axes.get_title()
+    assert f"<td>{drawn.draws[..., 0].mean():.4g}</td>" in drawn._repr_html_()
     page = result._repr_html_()
     assert "data:image/png;base64," in page and "<td>b[2]</td>" in page
     assert "20 particles in 4 dimensions" in repr(result)
@@ -302,6 +306,12 @@ def _run_in_a_process(seed):
     return sample("gaussian", method="svgd", steps=20, seed=seed)
 
 
+def test_a_file_that_holds_no_result(tmp_path):
+    (tmp_path / "other").write_text("x,y")
+    with pytest.raises(ValueError, match="is no file that `save` has written"):
+        steinflow.Result.load(tmp_path / "other")
+
+
 def test_results_come_back_from_processes():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         found = pool.map(_run_in_a_process, [1, 2])
@@ -358,3 +368,53 @@ def test_arviz_has_what_its_statistics_need():
     # One parameter is fitted.
     assert 0.3 < float(arviz.loo(data).p_loo) < 3
     assert "log_likelihood" not in pickle.loads(pickle.dumps(result)).to_arviz().groups()
+
+
+def test_regressions_that_ship_have_what_arviz_needs(tmp_path):
+    arviz = pytest.importorskip("arviz", reason="ArviZ is not installed")
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(60)
+    y = 3 + 2 * x + 0.5 * rng.standard_normal(60)
+    rows = "\n".join(f"{a},{b}" for a, b in zip(x, y, strict=True))
+    (tmp_path / "table.csv").write_text(f"x,y\n{rows}\n")
+    model = steinflow.model("linear-regression", data=tmp_path / "table.csv", target="y")
+    result = sample(model, method="auto", warm_up=None, effective=500)
+    data = result.to_arviz()
+    assert np.allclose(data.observed_data["y"], y)
+    line = result.draws["intercept"] + result.draws["x"] * x[:, None, None]
+    sd = result.draws["noise"]
+    expected = -0.5 * ((y[:, None, None] - line) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2 * np.pi)
+    assert np.allclose(np.moveaxis(np.asarray(data.log_likelihood["y"]), 2, 0), expected)
+    # Intercept, slope and noise.
+    assert 1.5 < float(arviz.loo(data).p_loo) < 5
+    left = np.asarray(data.posterior_predictive["y"]) - np.moveaxis(line, 0, 2)
+    assert abs(np.mean(left)) < 0.05 and abs(np.std(left) / np.sqrt(np.mean(sd**2)) - 1) < 0.03
+    # Without data there is nothing to compare with.
+    assert set(sample("gaussian", steps=5).to_arviz().groups()) == {"posterior", "sample_stats"}
+
+
+@pytest.mark.parametrize("through", ["jax", "pymc"])
+def test_pymc_models_have_what_arviz_needs(through, monkeypatch):
+    pymc = pytest.importorskip("pymc", reason="PyMC is not installed")
+    arviz = pytest.importorskip("arviz", reason="ArviZ is not installed")
+    if through == "pymc":
+        from steinflow.adapters import pymc as adapter
+
+        monkeypatch.setattr(adapter, "find_spec", lambda name: None)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(40)
+    y = 1 + 2 * x + 0.5 * rng.standard_normal(40)
+    with pymc.Model() as model:
+        slope = pymc.Normal("slope", 0, 5, shape=2)
+        sigma = pymc.HalfNormal("sigma", 2)
+        pymc.Normal("y", slope[0] + slope[1] * x, sigma, observed=y)
+    result = sample(model, method="auto", warm_up=None, effective=300)
+    data = result.to_arviz()
+    assert np.allclose(data.observed_data["y"], y)
+    slopes, sd = result.draws["slope"][..., None], result.draws["sigma"][..., None]
+    line = slopes[:, :, 0] + slopes[:, :, 1] * x
+    expected = -0.5 * ((y - line) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2 * np.pi)
+    assert np.allclose(data.log_likelihood["y"], expected)
+    assert 1.5 < float(arviz.loo(data).p_loo) < 6
+    left = np.asarray(data.posterior_predictive["y"]) - line
+    assert abs(np.std(left) / np.sqrt(np.mean(sd**2)) - 1) < 0.05

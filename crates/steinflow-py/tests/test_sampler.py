@@ -165,8 +165,21 @@ def test_requests_that_cannot_be_met(rng):
         sampler.step(state, np.zeros(5))
     with pytest.raises(ValueError, match=r"scores has shape \(5, 3\)"):
         sampler.step(state, np.zeros(5), np.zeros((5, 3)))
-    with pytest.raises(ValueError, match=r"log density of shape \(4,\)"):
+    with pytest.raises(ValueError, match=r"log_density has shape \(4,\) for 5 particles"):
         sampler.step(state, np.zeros(4), np.zeros((5, 2)))
+    with pytest.raises(TypeError, match="scores is in float32, but the particles are float64"):
+        sampler.step(state, np.zeros(5), np.zeros((5, 2), np.float32))
+    with pytest.raises(TypeError, match="state is ndarray: give what `init`"):
+        sampler.step(np.zeros((5, 2)), np.zeros(5), np.zeros((5, 2)))
+    with pytest.raises(TypeError, match="no setting learning_rate: here it is step_size"):
+        steinflow.sampler("svgd", learning_rate=0.1)
+    for init, seed, what in [
+        (np.zeros((5, 2)), 0, "5 identical particles"),
+        (np.full((5, 2), np.nan), 0, "not finite at particle 0"),
+        (rng.standard_normal((5, 2)), -1, "seed is -1: give a whole number"),
+    ]:
+        with pytest.raises(ValueError, match=what):
+            sampler.init(init, seed=seed)
     with pytest.raises(steinflow.SamplingError, match="score of particle 2 is NaN"):
         scores = np.zeros((5, 2))
         scores[2] = np.nan

@@ -55,3 +55,14 @@ def test_frames(package, rng):
     assert model.score(table, labels) > 0.9
     assert list(model.feature_names_in_) == ["a", "b"]
     assert model.predict_proba(table).shape == (60, 2)
+
+
+def test_settings_that_mean_nothing(rng):
+    x = rng.standard_normal((30, 1))
+    for name in ("hidden", "steps", "batch_size", "prior_sd"):
+        model = steinflow.sklearn.BayesianNetworkRegressor(**{name: 0})
+        with pytest.raises(ValueError, match=f"{name} is 0: give a number above zero"):
+            model.fit(x, x[:, 0])
+    model = steinflow.sklearn.BayesianNetworkRegressor(steps=5).fit(x, x[:, 0])
+    with pytest.raises(ValueError, match="level is 90: give a probability between 0 and 1"):
+        model.predict_interval(x, 90)

@@ -68,3 +68,19 @@ def test_a_default_precision_that_particles_cannot_have():
             sample(lambda x: -0.5 * torch.sum(x**2), shapes=2)
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+def test_what_is_elsewhere_is_told_how_to_come_here():
+    """PyTorch has a device without memory that every machine has."""
+    there = torch.ones(2, device="meta")
+    way_out = r"tensors that are elsewhere.*x\.cpu\(\) and module\.cpu\(\)"
+    with pytest.raises(TypeError, match=way_out):
+        sample(lambda x: -torch.sum((x - there) ** 2), shapes=2)
+    with pytest.raises(TypeError, match=r"an array is on meta.*x\.cpu\(\)"):
+        steinflow.velocity(there[None], there[None])
+    module = torch.nn.Linear(2, 1)
+    with pytest.raises(TypeError, match=r"an array is on meta.*module\.cpu\(\)"):
+        steinflow.torch.Ensemble(module.to("meta"), "normal")
+    ensemble = steinflow.torch.Ensemble(torch.nn.Linear(2, 1), "normal", particles=3)
+    with pytest.raises(TypeError, match=way_out):
+        ensemble.step(torch.ones(4, 2, device="meta"), torch.ones(4, device="meta"), rows=4)

@@ -248,6 +248,53 @@ impl Fitted {
         })
     }
 
+    /// log p(y) of every row's target, a draw of the parameters a row. None without targets, and where so many
+    /// draws would take too long.
+    pub fn log_densities(
+        &self,
+        parameters: &Matrix<f64>,
+        table: &Table,
+    ) -> Result<Option<Matrix<f64>>> {
+        let Some(targets) = self.targets(table)? else { return Ok(None) };
+        with_family!(&self.family, family => {
+            self.by_draw(family, parameters, table, |eta, extras, row, _| {
+                family.log_density(eta, extras, targets[row])
+            })
+        })
+    }
+
+    /// A draw of y for every row of the table and draw of the parameters, shaped as [`Fitted::log_densities`].
+    pub fn draws(&self, parameters: &Matrix<f64>, table: &Table) -> Result<Option<Matrix<f64>>> {
+        with_family!(&self.family, family => {
+            self.by_draw(family, parameters, table, |eta, extras, _, random| {
+                family.draw(eta, extras, random)
+            })
+        })
+    }
+
+    /// A number for every draw of the parameters and every row, from η, ψ and the row.
+    fn by_draw(
+        &self,
+        family: &impl Family,
+        parameters: &Matrix<f64>,
+        table: &Table,
+        number: impl Fn(&[f64], &[f64], usize, &mut ChaCha8Rng) -> f64 + Sync,
+    ) -> Result<Option<Matrix<f64>>> {
+        if family.most_draws().is_some_and(|most| most < parameters.rows()) {
+            return Ok(None);
+        }
+        let lines = self.lines(family, parameters, table, false)?;
+        let of_row = |row: usize| {
+            let mut found = Vec::with_capacity(parameters.rows());
+            lines
+                .each_draw(row, |eta, extras, random| found.push(number(eta, extras, row, random)));
+            found
+        };
+        let count = table.values().rows();
+        let columns: Vec<Vec<f64>> = (0..count).into_par_iter().map(of_row).collect();
+        Ok(Some(Matrix::from_fn(parameters.rows(), count, |draw, row| columns[row][draw])))
+    }
+
     fn lines<'a>(
         &self,
         family: &impl Family,

@@ -64,10 +64,19 @@ class Ensemble:
         **settings: Any,
     ) -> None:
         self.likelihood = likelihood
+        for name, sd in (("prior_sd", prior_sd), ("noise_sd", noise_sd)):
+            if not sd > 0:
+                raise ValueError(f"{name} is {sd!r}: give a number above zero")
         by_row = self._by_row(likelihood, noise_sd)
 
         def log_density(weights: Any, x: Any, y: Any, scale: float) -> Any:
-            of_data = scale * by_row(self._output(weights, x), y).sum()
+            of_rows = by_row(self._output(weights, x), y)
+            if tuple(of_rows.shape) != (len(y),):
+                raise ValueError(
+                    f"the likelihood returned shape {tuple(of_rows.shape)} for {len(y)} rows: return "
+                    "the log likelihood of every row, neither a sum nor a mean"
+                )
+            of_data = scale * of_rows.sum()
             return of_data - 0.5 * self._squared_norm(weights) / prior_sd**2
 
         method = settings.pop("method", METHOD)
@@ -86,7 +95,8 @@ class Ensemble:
 
         def normal(outputs: Any, targets: Any) -> Any:
             left = (targets - outputs.reshape(targets.shape)) / noise_sd
-            return -0.5 * left**2 - math.log(noise_sd)
+            by_output = -0.5 * left**2 - math.log(noise_sd)
+            return by_output.reshape(len(targets), -1).sum(-1)
 
         if likelihood == "normal":
             return normal
@@ -120,8 +130,14 @@ class Ensemble:
                 )
             rows = len(dataset)
         for epoch in range(epochs):
+            before = self.state.step
             for x, y in batches:
                 self.step(x, y, rows)
+            if self.state.step == before:
+                raise ValueError(
+                    f"there are no batches in epoch {epoch}: give a list or a DataLoader, which can be "
+                    "gone through again, and no generator"
+                )
             if keep_from is not None and epoch >= keep_from:
                 self.keep()
         return self

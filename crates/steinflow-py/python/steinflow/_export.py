@@ -105,12 +105,14 @@ def groups(result: Result) -> dict[str, Any]:
         ("log_likelihood", target.log_likelihood),
         ("posterior_predictive", target.predict),
     ):
-        if of is not None:
-            own[name] = dataset(_variables(of(rows), leading))
-    if target.observed is not None:
+        found = {} if of is None else of(rows)
+        if found:
+            own[name] = dataset(_variables(found, leading))
+    observed = {} if target.observed is None else target.observed()
+    if observed:
         data = {
             name: ([f"{name}_dim_{k}" for k in range(np.ndim(value))], np.asarray(value))
-            for name, value in target.observed.items()
+            for name, value in observed.items()
         }
         own["observed_data"] = xarray.Dataset(data, attrs=attributes)
     return own

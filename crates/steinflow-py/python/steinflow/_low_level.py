@@ -77,9 +77,10 @@ def jax_velocity(particles: Any, score: Any, **settings: Any) -> Any:
 
     Its settings are those of `velocity`. It has no derivative of its own.
     """
-    from steinflow.adapters.jax import import_jax
+    from steinflow.adapters.jax import import_jax, warn_of_travel
 
     jax = import_jax()
+    warn_of_travel(jax)
     shape = jax.ShapeDtypeStruct(particles.shape, particles.dtype)
 
     def call(state: Any, gradient: Any) -> np.ndarray:

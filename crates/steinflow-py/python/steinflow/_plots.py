@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from steinflow._result import Result
 
 BLUE = "#3465a4"
+MOST_POINTS = 2000
 MOST_PARAMETERS = 5
 
 
@@ -34,9 +35,15 @@ def _figure(**how: Any) -> Any:
     return Shown(layout="constrained", **how)
 
 
+def _thinned(column: np.ndarray) -> np.ndarray:
+    return column[np.linspace(0, len(column) - 1, min(len(column), MOST_POINTS)).astype(int)]
+
+
 def particles(result: Result, names: Iterable[str] | None = None) -> Any:
-    """Pairs of parameters; the first few unless `names` says which."""
-    columns = result.columns()
+    """Pairs of parameters; the first few unless `names` says which. Draws where any were collected."""
+    columns = {name: _thinned(column) for name, column in result.columns(draws=True).items()}
+    what = "particles" if result._draws is None else "draws"
+    title = f"{len(next(iter(columns.values())))} {what}, {result.method}, {result.steps} steps"
     chosen = list(columns)[:MOST_PARAMETERS] if names is None else list(names)
     for name in chosen:
         if name not in columns:
@@ -45,7 +52,7 @@ def particles(result: Result, names: Iterable[str] | None = None) -> Any:
         figure = _figure(figsize=(5, 5))
         axes = figure.subplots()
         axes.scatter(columns[chosen[0]], columns[chosen[1]], s=12, color=BLUE, alpha=0.7)
-        axes.set(xlabel=chosen[0], ylabel=chosen[1], title=_title(result))
+        axes.set(xlabel=chosen[0], ylabel=chosen[1], title=title)
         return figure
     size = len(chosen)
     side = 2.0 if size > 1 else 4.0
@@ -66,7 +73,7 @@ def particles(result: Result, names: Iterable[str] | None = None) -> Any:
                     axes.set_ylabel(vertical)
             if i == size - 1:
                 axes.set_xlabel(horizontal)
-    figure.suptitle(_title(result))
+    figure.suptitle(title)
     return figure
 
 

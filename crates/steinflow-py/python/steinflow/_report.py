@@ -22,7 +22,7 @@ MOST_POINTS, MOST_STEPS, MOST_COLUMNS = 2000, 1000, 120
 
 
 def html_of(result: Result) -> str:
-    columns = result.columns()
+    columns = result.columns(draws=True)
     rows = [
         f"<tr><td>{html.escape(name)}</td><td>{np.mean(x):.4g}</td><td>{np.std(x):.4g}</td>"
         + "".join(f"<td>{q:.4g}</td>" for q in np.quantile(x, [0.05, 0.5, 0.95]))

@@ -227,7 +227,10 @@ class Result:
     def load(path: str | PathLike[str]) -> Result:
         """Reads what `save` has written. As any pickle, it runs what is in it: read only your own."""
         with open(path, "rb") as file:
-            found = pickle.load(file)
+            try:
+                found = pickle.load(file)
+            except (pickle.UnpicklingError, EOFError, ValueError) as error:
+                raise ValueError(f"{path} is no file that `save` has written") from error
         if not isinstance(found, Result):
             raise ValueError(f"{path} holds a {type(found).__name__}, which no result has saved")
         return found
@@ -265,7 +268,10 @@ class Result:
         _export.to_tree(self).to_zarr(path, mode="w")
 
     def plot_particles(self, names: Iterable[str] | None = None) -> Any:
-        """Scatter plots of the parameters in pairs, with a histogram of each; a matplotlib figure."""
+        """Scatter plots of the parameters in pairs, with a histogram of each; a matplotlib figure.
+
+        Of the draws where any were collected, evenly thinned where there are many.
+        """
         return _plots.particles(self, names)
 
     def plot_trace(self) -> Any:

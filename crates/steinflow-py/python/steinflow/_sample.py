@@ -393,14 +393,7 @@ def _checked_start(start: np.ndarray, target: Target, config: _steinflow.Config)
             f"init has {start.shape[1]} numbers for each particle, expected {target.dim}, the "
             f"dimension of the {target.name}"
         )
-    bad = np.flatnonzero(~np.isfinite(start).all(axis=1))
-    if len(bad):
-        raise ValueError(f"init has a number that is not finite at particle {bad[0]}")
-    if config.is_deterministic and len(start) > 1 and (start == start[0]).all():
-        raise ValueError(
-            f"init holds {len(start)} identical particles, which would move as one: spread them, "
-            "such as init + 0.1 * rng.standard_normal(init.shape)"
-        )
+    _tree.check_start(start, config.is_deterministic)
     return start
 
 

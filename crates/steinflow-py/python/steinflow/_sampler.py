@@ -6,7 +6,7 @@ import importlib
 import secrets
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Unpack
 
@@ -44,6 +44,8 @@ class State:
     _layout: Layout
     _kind: str
     _names: tuple[str, ...]
+    _count: int
+    _dtype: np.dtype
 
     @property
     def particles(self) -> Any:
@@ -83,8 +85,7 @@ class State:
         return _of_kind(self._layout.split(self._raw.block(block)), self._kind)
 
     def __repr__(self) -> str:
-        count, width = self._raw.state.shape
-        dim = width // len(self._names)
+        count, dim = self._count, self._layout.dim
         return f"<steinflow.State: {count} particles in {dim} dimensions after {self.step} steps>"
 
 
@@ -98,6 +99,7 @@ class Sampler:
     _backend: str | None
     _evaluators: list[tuple[Layout, Callable[..., Any]]]
     """The function made ready for particles of a layout: the last one."""
+    _is_deterministic: bool
     _dynamics: Any = None
 
     def init(self, particles: Any, *, seed: int | None = None) -> State:
@@ -111,9 +113,14 @@ class Sampler:
         theta, layout = _tree.particles_of(particles, _flatten_of(kind))
         if theta.dtype not in (np.dtype("float32"), np.dtype("float64")):
             theta = theta.astype(np.float64)
-        raw = self._stepper.init(theta, secrets.randbits(32) if seed is None else seed)
+        _tree.check_start(theta, self._is_deterministic)
+        seed = secrets.randbits(32) if seed is None else seed
+        if not isinstance(seed, (int, np.integer)) or seed < 0:
+            raise ValueError(f"seed is {seed!r}: give a whole number, zero or more")
+        raw = self._stepper.init(theta, seed)
         testing.check_before_use(self._dynamics, theta.shape[1])
-        return State(raw, layout, kind, tuple(self._stepper.blocks(theta.shape[1])))
+        names = tuple(self._stepper.blocks(theta.shape[1]))
+        return State(raw, layout, kind, names, len(theta), theta.dtype)
 
     def step(self, state: State, *given: Any) -> State:
         """The particles after one step more; one gradient.
@@ -121,24 +128,29 @@ class Sampler:
         `given` are the log densities `(N,)` and the scores of `state.particles`, or, where the sampler
         has a function, what it takes beside the parameters: a batch of data, or nothing.
         """
-        return self._next(state, self._stepper.step(state._raw, self._answer(state, given)))
+        return self._moved(self._stepper.step, state, given)
 
     def finish(self, state: State, *given: Any) -> State:
         """The same particles with momenta that do not lie behind: to look at, after the last step."""
-        return self._next(state, self._stepper.finish(state._raw, self._answer(state, given)))
+        return self._moved(self._stepper.finish, state, given)
 
     def velocity(self, state: State, *given: Any) -> dict[str, Any]:
         """The velocity of every block of the finished state, by name, without noise."""
-        rows = self._stepper.velocity(state._raw, self._answer(state, given))
+        answer = self._answer(state, given)
+        rows = self._stepper.velocity(state._raw, answer)
         parts = np.split(rows, len(state._names), axis=1)
         trees = [_of_kind(state._layout.split(part), state._kind) for part in parts]
         return dict(zip(state._names, trees, strict=True))
 
-    def _next(self, state: State, raw: _steinflow.State) -> State:
-        return State(raw, state._layout, state._kind, state._names)
+    def _moved(self, move: Callable[..., Any], state: State, given: tuple[Any, ...]) -> State:
+        answer = self._answer(state, given)
+        return replace(state, _raw=move(state._raw, answer))
 
     def _answer(self, state: State, given: tuple[Any, ...]) -> Any:
         """A pair of arrays, or a function of rows that gives one."""
+        if not isinstance(state, State):
+            what = type(state).__name__
+            raise TypeError(f"state is {what}: give what `init` or the last `step` has returned")
         if self._function is not None:
             evaluate = self._evaluator(state)
             return lambda theta: evaluate(theta, *given)
@@ -161,9 +173,18 @@ class Sampler:
                     f"{what} has shape {array.shape}, expected ({str(expected)[1:-1]})"
                 )
         rows = [array.reshape(len(array), -1) for array in arrays]
-        return _tree.numbers(log_density), rows[0] if len(rows) == 1 else np.concatenate(
-            rows, axis=1
-        )
+        joined = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
+        pair = (_tree.numbers(log_density), joined)
+        count, own = state._count, state._dtype
+        for what, array in zip(("log_density", "scores"), pair, strict=True):
+            if array.shape[:1] != (count,):
+                raise ValueError(f"{what} has shape {array.shape} for {count} particles")
+            if array.dtype.kind == "f" and array.dtype.itemsize < own.itemsize:
+                raise TypeError(
+                    f"{what} is in {array.dtype}, but the particles are {own}: give {own}, or `init` "
+                    f"particles of {array.dtype}"
+                )
+        return pair
 
     def _evaluator(self, state: State) -> Callable[..., Any]:
         for layout, evaluate in self._evaluators:
@@ -220,7 +241,8 @@ def sampler(
             raise TypeError(
                 f"{name} is for the loop of steinflow.sample, and here the loop is yours: leave it out"
             )
-    if all(settings.get(name) is None for name in STEP_SIZES):
+    known = {row[0] for row in _steinflow.settings()}
+    if known.issuperset(settings) and all(settings.get(name) is None for name in STEP_SIZES):
         raise ValueError("step_size is missing: give one, such as step_size=0.1, or eta or phases")
     # Those with an accept step, and those that lay a grid over the target.
     whole = (m.name for m in methods() if "effective" in m.parameters or "cells" in m.parameters)
@@ -237,7 +259,8 @@ def sampler(
     config = _steinflow.Config.resolve(
         given, target, dynamics=dynamics, field=_field.callback(field)
     )
-    return Sampler(config.method, _steinflow.Stepper(config), function, backend, [], dynamics)
+    stepper = _steinflow.Stepper(config)
+    return Sampler(config.method, stepper, function, backend, [], config.is_deterministic, dynamics)
 
 
 def _flatten_of(kind: str) -> _tree.Flatten:
@@ -252,11 +275,11 @@ def _of_kind(tree: Any, kind: str) -> Any:
     """The pytree with arrays of this library in place of NumPy's."""
     if kind == "numpy":
         return tree
-    leaves, skeleton = _flatten_of(kind)(tree)
-    if kind == "torch":
-        import torch
+    if kind == "jax":
+        from steinflow.adapters.jax import import_jax, on_the_cpu
 
-        return _tree.rebuild(skeleton, [torch.from_numpy(leaf) for _, leaf in leaves])
-    import jax
+        return on_the_cpu(import_jax(), tree)
+    import torch
 
-    return _tree.rebuild(skeleton, [jax.numpy.asarray(leaf) for _, leaf in leaves])
+    leaves, skeleton = _tree.flatten(tree)
+    return _tree.rebuild(skeleton, [torch.from_numpy(leaf) for _, leaf in leaves])

@@ -39,10 +39,11 @@ class Target:
     coordinate_names: tuple[str, ...] | None = None
     """A name for every number of a row, where a model has them."""
     log_likelihood: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
-    """From rows of unconstrained numbers to the log likelihood of every row of the data, by variable."""
+    """From rows of unconstrained numbers to the log likelihood of every row of the data, by variable;
+    nothing where there is none to be had."""
     predict: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     """Draws of the data from rows of unconstrained numbers, by variable."""
-    observed: dict[str, np.ndarray] | None = None
+    observed: Callable[[], dict[str, np.ndarray]] | None = None
     """The data that they are compared with."""
 
     @property

@@ -153,9 +153,9 @@ def numbers(array: Any) -> np.ndarray:
     if not _is_on_the_cpu(array):
         device = getattr(array, "device", "a GPU")
         raise TypeError(
-            f"an array is on {device}, and steinflow moves particles on the CPU here: pass x.cpu() "
-            'in PyTorch, or in JAX jax.device_put(x, jax.devices("cpu")[0]); models that ship run on a '
-            'GPU with device="cuda"'
+            f"an array is on {device}, and steinflow moves particles on the CPU here: pass x.cpu() or "
+            'module.cpu() in PyTorch, in JAX jax.device_put(x, jax.devices("cpu")[0]); models that ship '
+            'run on a GPU with device="cuda"'
         )
     # A tensor that is part of a graph gives its numbers only without it.
     return np.asarray(array.detach() if hasattr(array, "detach") else array)
@@ -234,3 +234,15 @@ def particles_of(tree: Any, flatten: Flatten = flatten) -> tuple[np.ndarray, Lay
         tuple(name for name, _ in arrays), tuple(array.shape[1:] for _, array in arrays), skeleton
     )
     return np.concatenate([array.reshape(count, -1) for _, array in arrays], axis=1), layout
+
+
+def check_start(start: np.ndarray, is_deterministic: bool) -> None:
+    """Refuses particles that cannot move."""
+    bad = np.flatnonzero(~np.isfinite(start).all(axis=1))
+    if len(bad):
+        raise ValueError(f"init has a number that is not finite at particle {bad[0]}")
+    if is_deterministic and len(start) > 1 and (start == start[0]).all():
+        raise ValueError(
+            f"init holds {len(start)} identical particles, which would move as one: spread them, "
+            "such as init + 0.1 * rng.standard_normal(init.shape)"
+        )

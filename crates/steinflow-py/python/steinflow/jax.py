@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from steinflow import _ensemble
-from steinflow.adapters.jax import import_jax
+from steinflow.adapters.jax import import_jax, on_the_cpu
 
 
 @_ensemble.documented
@@ -43,7 +43,7 @@ class Ensemble(_ensemble.Ensemble):
         self._jax = jax = import_jax()
         if callable(start):
             keys = jax.random.split(jax.random.PRNGKey(0 if seed is None else seed), particles)
-            start = jax.vmap(start)(keys)
+            start = on_the_cpu(jax, jax.vmap(start)(keys))
         self._output = apply
         self._forward = jax.jit(jax.vmap(apply, in_axes=(0, None)))
         super().__init__(start, likelihood, seed=seed, **settings)

@@ -49,6 +49,9 @@ class _Network(BaseEstimator):
 
     def _sample(self, x: np.ndarray, y: np.ndarray, outputs: int) -> None:
         """Fits the weights of networks with so many outputs; keeps those of the second half."""
+        for name in ("hidden", "steps", "batch_size", "prior_sd"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} is {getattr(self, name)!r}: give a number above zero")
         random = check_random_state(self.random_state)
         self.centre_, self.scale_ = x.mean(axis=0), x.std(axis=0)
         self.scale_ = np.where(self.scale_ > 0, self.scale_, 1.0)
@@ -151,6 +154,8 @@ class BayesianNetworkRegressor(RegressorMixin, _Network):
 
     def predict_interval(self, x: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Limits that a new observation lies between with this probability."""
+        if not 0 < level < 1:
+            raise ValueError(f"level is {level!r}: give a probability between 0 and 1, such as 0.9")
         found = self._outputs(x)[:, :, 0]
         sd = np.exp(np.concatenate([w["log_sd"] for w in self.draws_]))
         sd = np.sqrt(sd**2 + FLOOR)[:, None]

@@ -20,11 +20,15 @@ def target(model: str | _steinflow.BuiltIn, dtype: np.dtype | None) -> Target:
     def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
         return model.evaluate(theta)
 
-    def constrain(rows: np.ndarray) -> dict[str, np.ndarray]:
-        shown = model.show(np.ascontiguousarray(rows, np.float64))
-        return dict(zip(names, shown.T, strict=True))
-
     has_units = model.show(np.zeros((0, model.dim))) is not None
+
+    def shown(rows: np.ndarray) -> np.ndarray:
+        rows = np.ascontiguousarray(rows, np.float64)
+        return model.show(rows) if has_units else rows
+
+    def constrain(rows: np.ndarray) -> dict[str, np.ndarray]:
+        return dict(zip(names, shown(rows).T, strict=True))
+
     return Target(
         name=model.name,
         function=function,
@@ -35,4 +39,7 @@ def target(model: str | _steinflow.BuiltIn, dtype: np.dtype | None) -> Target:
         constrain=constrain if has_units else None,
         built_in=model,
         coordinate_names=tuple(model.coordinate_names),
+        log_likelihood=lambda rows: model.log_likelihood(shown(rows)),
+        predict=lambda rows: model.predict(shown(rows)),
+        observed=model.observed,
     )

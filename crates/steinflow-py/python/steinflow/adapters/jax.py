@@ -34,6 +34,17 @@ def flatten(tree: Any) -> tuple[list[tuple[str, Any]], Any]:
 def precision(jax: Any, dtype: np.dtype | None) -> np.dtype:
     """The precision JAX computes in, which is the one that the particles get."""
     own = np.dtype("float64" if jax.config.jax_enable_x64 else "float32")
+    warn_of_travel(jax)
+    if dtype is not None and dtype.itemsize > own.itemsize:
+        raise TypeError(
+            "the particles are float64 but JAX computes in float32: call "
+            'jax.config.update("jax_enable_x64", True) first, or pass dtype="float32"'
+        )
+    return dtype or own
+
+
+def warn_of_travel(jax: Any) -> None:
+    """Says so where every step takes particles to a GPU and back."""
     place = jax.default_backend()
     if place != "cpu":
         warnings.warn(
@@ -42,12 +53,13 @@ def precision(jax: Any, dtype: np.dtype | None) -> np.dtype:
             RuntimeWarning,
             stacklevel=2,
         )
-    if dtype is not None and dtype.itemsize > own.itemsize:
-        raise TypeError(
-            "the particles are float64 but JAX computes in float32: call "
-            'jax.config.update("jax_enable_x64", True) first, or pass dtype="float32"'
-        )
-    return dtype or own
+
+
+def on_the_cpu(jax: Any, tree: Any) -> Any:
+    """A pytree of arrays where particles are moved, wherever else JAX computes."""
+    if jax.default_backend() == "cpu":
+        return jax.tree_util.tree_map(jax.numpy.asarray, tree)
+    return jax.device_put(tree, jax.local_devices(backend="cpu")[0])
 
 
 def from_flat(
@@ -84,6 +96,7 @@ def of_all(of_one: Callable[..., Any]) -> Callable[..., Any]:
 
 def evaluator(fn: Callable[..., Any], layout: Layout) -> Callable[..., tuple[Any, Any]]:
     """`fn(parameters, *batch)` of one particle, as a function of all rows and a batch."""
+    warn_of_travel(import_jax())
 
     def of_one(flat: Any, *batch: Any) -> Any:
         return scalar(fn(layout.split(flat), *batch))

@@ -75,5 +75,5 @@ def target(
         constrain=constrain,
         log_likelihood=log_likelihood if seen else None,
         predict=predict if seen else None,
-        observed={name: np.asarray(site["value"]) for name, site in seen} or None,
+        observed=lambda: {name: np.asarray(site["value"]) for name, site in seen},
     )

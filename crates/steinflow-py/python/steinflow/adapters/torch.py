@@ -42,12 +42,13 @@ def of_all(of_one: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
             # The tensor shares the array's memory.
             gradient, value = gradients(torch.from_numpy(theta), *more)
         except RuntimeError as error:
-            if "same device" in str(error):
-                error.add_note(
-                    "steinflow: your function got parameters on the CPU: move its data and modules "
-                    "there too, by x.cpu()"
-                )
-            raise
+            if "device" not in str(error):
+                raise
+            raise TypeError(
+                "your function got parameters on the CPU, where steinflow moves particles, and used "
+                "them with tensors that are elsewhere: move its data and modules there too, by "
+                "x.cpu() and module.cpu()"
+            ) from error
         return numbers(value), numbers(gradient)
 
     return batched
