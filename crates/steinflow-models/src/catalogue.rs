@@ -84,7 +84,7 @@ impl ModelInfo {
 macro_rules! table_options {
     ($($further:literal),*) => {
         &[
-            "data", "data_dir", "target", "formula", "features", "drop", "categorical", "missing", "lags",
+            "data", "data_dir", "target", "formula", "features", "drop", "categorical", "order", "missing", "lags",
             $($further),*
         ]
     };
@@ -173,6 +173,9 @@ steinflow::settings! {
             drop: Vec<String> as "COLUMNS",
             /// Columns of numbers that are names of categories, separated by commas [default: text alone].
             categorical: Vec<String> as "COLUMNS",
+            /// Classes of the target in their order, separated by commas, as `low,medium,high` [default: that of
+            /// numbers or the alphabet].
+            order: Vec<String> as "CLASSES",
             /// What to do about rows with empty cells: `drop` them, put the column's `mean` (or most
             /// frequent level) there, or `error` [default: drop].
             missing: String as "RULE",

@@ -16,6 +16,8 @@ pub struct Choices {
     pub features: Option<Vec<String>>,
     /// Columns whose values are names, even if they are numbers.
     pub categorical: Vec<String>,
+    /// The target's classes in their order.
+    pub order: Option<Vec<String>>,
     /// Columns that say which group a row belongs to.
     pub groups: Vec<String>,
     /// Columns that are multiplied, for features of their own.
@@ -80,6 +82,7 @@ impl Choices {
             categorical: formula.categorical,
             interactions: formula.interactions,
             helpers: formula.helpers,
+            order: spec.order.clone(),
             groups,
             missing,
             lags: spec.lags.unwrap_or(0),

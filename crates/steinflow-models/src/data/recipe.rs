@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use steinflow::Matrix;
 
-use super::dialect::is_missing;
+use super::dialect::{is_missing, sign_of_unit};
 use super::frame::Frame;
 use super::kind::{Kind, LeftOut, fill, is_constant, kind_of, levels_of};
 use super::table::Table;
@@ -90,15 +90,23 @@ impl Recipe {
         let mut columns = Vec::new();
         for (j, kind) in kept {
             let name = frame.columns[j].clone();
-            let kind = match kind {
-                Kind::Category { .. } => {
+            let kind = match (kind, &choices.order) {
+                (_, Some(order)) if j == target => {
+                    let levels = in_order(frame, j, levels_of(frame, j, &rows), order)?;
+                    Kind::Level { levels }
+                }
+                (Kind::Category { .. }, _) => {
                     let levels = levels_of(frame, j, &rows);
                     if j == target { Kind::Level { levels } } else { Kind::Category { levels } }
                 }
-                Kind::Group { .. } => Kind::Group { levels: levels_of(frame, j, &rows) },
-                kind => kind,
+                (Kind::Group { .. }, _) => Kind::Group { levels: levels_of(frame, j, &rows) },
+                (kind, _) => kind,
             };
             notes.extend(kind.note(&name));
+            let signs = if kind == Kind::Number { signs_of_units(frame, j) } else { String::new() };
+            if !signs.is_empty() {
+                notes.push(format!("{name}: numbers, without their {signs}"));
+            }
             let fill = (choices.missing == Missing::Mean && j != target)
                 .then(|| fill(frame, j, &kind, &rows));
             columns.push(Column { name, kind, fill: fill.flatten() });
@@ -326,6 +334,35 @@ impl Column {
     }
 }
 
+/// What currencies and the like the numbers of a column are of.
+fn signs_of_units(frame: &Frame, column: usize) -> String {
+    let signs = frame.cells(column).filter(|cell| !is_missing(cell));
+    let signs = signs.filter_map(|cell| Some(sign_of_unit(cell.trim_start_matches('-'))?.0));
+    let distinct: std::collections::BTreeSet<char> = signs.collect();
+    distinct.into_iter().map(String::from).collect::<Vec<_>>().join(" and ")
+}
+
+/// The levels that a column has, in an order that names all of them.
+fn in_order(
+    frame: &Frame,
+    column: usize,
+    found: Vec<String>,
+    order: &[String],
+) -> Result<Vec<String>, TableError> {
+    let twice = (1..order.len()).find(|&at| order[..at].contains(&order[at]));
+    let twice = twice.map(|at| &order[at]);
+    let wrong = twice.or_else(|| found.iter().find(|level| !order.contains(level)));
+    match wrong {
+        None => Ok(order.iter().filter(|level| found.contains(level)).cloned().collect()),
+        Some(level) => Err(TableError::WrongOrder {
+            file: frame.file.clone(),
+            column: frame.columns[column].clone(),
+            level: level.clone(),
+            levels: found.clone(),
+        }),
+    }
+}
+
 fn first_note(frame: &Frame, columns: usize, rows: usize) -> String {
     let peculiarity =
         frame.dialect.peculiarity().map_or(String::new(), |words| format!(", {words}"));
@@ -333,7 +370,8 @@ fn first_note(frame: &Frame, columns: usize, rows: usize) -> String {
         0 => String::new(),
         lost => format!("; {lost} rows with missing cells left out"),
     };
-    format!("read {rows} rows, {columns} columns{peculiarity}{lost}")
+    let encoding = frame.encoding.map_or(String::new(), |name| format!(", in {name}"));
+    format!("read {rows} rows, {columns} columns{peculiarity}{encoding}{lost}")
 }
 
 fn missing_cell(frame: &Frame, row: usize, place: usize) -> TableError {
