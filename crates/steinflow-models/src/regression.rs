@@ -12,9 +12,11 @@
 
 mod bernoulli;
 mod design;
+mod elementary;
 mod family;
 mod fitted;
 mod groups;
+mod horseshoe;
 mod listed;
 mod mixture;
 mod multinomial;

@@ -133,7 +133,42 @@ impl Design {
         };
         let terms = groups.into_iter().map(|j| design.terms_of(named(j), roles.slopes));
         let terms = terms.collect::<Result<Vec<_>, _>>()?.concat();
-        Ok(Self { terms, ..design })
+        let mut notes = design.notes.clone();
+        notes.extend(design.alike());
+        Ok(Self { terms, notes, ..design })
+    }
+
+    /// Features that say the same as one before them: what each of both does, no data can tell.
+    fn alike(&self) -> Vec<String> {
+        /// More products than these take longer than a note is worth.
+        const MOST_PRODUCTS: usize = 200_000_000;
+        const CORRELATION: f64 = 0.9999;
+        let (rows, features) = (self.rows.rows(), self.features());
+        let count = rows.min(MOST_PRODUCTS / (features.len() * features.len()).max(1));
+        let column = |j: usize| (0..count).map(|i| self.rows.row(i)[j + 1]).collect::<Vec<f64>>();
+        let columns: Vec<Vec<f64>> = (0..features.len()).map(column).collect();
+        let product = |a: usize, b: usize| {
+            columns[a].iter().zip(&columns[b]).map(|(x, y)| x * y).sum::<f64>()
+        };
+        let squares: Vec<f64> = (0..features.len()).map(|j| product(j, j)).collect();
+        let first_alike = |b: &usize| {
+            (0..*b).find(|&a| {
+                product(a, *b).abs() > CORRELATION * (squares[a] * squares[*b]).sqrt() && count > 2
+            })
+        };
+        let note = |b: usize| {
+            let (a, b) = (&features[first_alike(&b)?], &features[b]);
+            Some(format!(
+                "{b}: says the same as {a}, so that neither coefficient is known: drop one"
+            ))
+        };
+        (0..features.len()).filter_map(note).collect()
+    }
+
+    /// With a word about what was made of the table.
+    pub(super) fn noting(mut self, note: String) -> Self {
+        self.notes.push(note);
+        self
     }
 
     /// An intercept for every group of a column, and the slopes that differ.

@@ -36,6 +36,18 @@ pub trait Family: Clone + Debug + PartialEq + Send + Sync + 'static {
         slopes: &mut [f64],
     ) -> f64;
 
+    /// Whether [`Family::of_targets`] has anything to say.
+    fn looks_at_targets(&self) -> bool {
+        false
+    }
+
+    /// The part of Σℓ that has no η in it, which is not in [`Family::log_likelihood`], from the targets in ascending
+    /// order and how many rows have each; adds its ∂/∂ψ to `slopes`.
+    fn of_targets(&self, counted: &[(f64, f64)], extras: &[f64], slopes: &mut [f64]) -> f64 {
+        let _ = (counted, extras, slopes);
+        0.0
+    }
+
     /// The likelihood of a row as CUDA C++, `real likelihood(real eta, real y, real *slope)`, where there is one
     /// predictor and no ψ.
     fn device_code(&self) -> Option<String> {
