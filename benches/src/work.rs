@@ -2,7 +2,6 @@
 
 mod kernel_sums;
 mod network;
-mod regressions;
 mod svgd;
 
 use std::path::Path;
@@ -37,8 +36,7 @@ pub struct Make {
 type Setup = Box<dyn Fn(&Path) -> Result<Box<dyn Ours>>>;
 
 pub fn all(quick: bool) -> Vec<Make> {
-    let works = svgd::all().into_iter().chain(regressions::all());
-    let works = works.chain(network::all()).chain(kernel_sums::all());
+    let works = svgd::all().into_iter().chain(network::all()).chain(kernel_sums::all());
     works.filter(|make| !quick || !make.is_long).collect()
 }
 
