@@ -90,6 +90,9 @@ pub fn print(regression: &Regression, out: &mut impl Write) -> Result<()> {
         vec![check.name.clone(), short(check.seen), format!("{low} to {high}"), share]
     };
     let header = ["", "data", "drawn from the fit (90 %)", "above the data"];
+    if checks.is_empty() {
+        return Ok(());
+    }
     writeln!(out, "{}", table(&header, checks.iter().map(row).collect()))?;
     Ok(())
 }

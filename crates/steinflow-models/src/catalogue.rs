@@ -13,8 +13,8 @@ use crate::density;
 use crate::network::fit;
 use crate::posteriors;
 use crate::regression::{
-    Bernoulli, Mixture, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson, StudentT, entry,
-    process,
+    Bernoulli, Mixture, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson, StudentT, Weibull,
+    entry, process,
 };
 use crate::stan;
 use crate::toy::{
@@ -109,6 +109,7 @@ static MODELS: &[ModelInfo] = &[
     entry::<Ordinal>(),
     entry::<Poisson>(),
     entry::<NegativeBinomial>(),
+    entry::<Weibull>(),
     process::ENTRY,
     fit::ENTRY,
     density::ENTRY,
@@ -202,6 +203,9 @@ steinflow::settings! {
             slopes: Vec<String> as "COLUMNS",
             /// Column that is added to the linear predictor of counts: the logarithm of an exposure.
             offset: String as "COLUMN",
+            /// Column that is 1 where the event was seen at the time that is the target, and 0 where it was not seen
+            /// until then [default: seen in every row].
+            event: String as "COLUMN",
             /// Units of a network's hidden layers, separated by commas [default: 50].
             hidden: Vec<usize> as "UNITS",
             /// Activation of a network's hidden layers: relu or tanh [default: relu].

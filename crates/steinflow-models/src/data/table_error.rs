@@ -400,6 +400,24 @@ pub enum TableError {
         levels: Vec<String>,
     },
 
+    /// What is no time, or does not say whether an event was seen.
+    #[error(
+        "{}, line {line}, column `{column}`: found {value}, and {expected}: correct it or remove the row",
+        .file.display()
+    )]
+    NotATime {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What it holds.
+        value: f64,
+        /// What it should.
+        expected: &'static str,
+    },
+
     /// A workbook of a spreadsheet.
     #[error("{} is a workbook of a spreadsheet: save the sheet as CSV", .file.display())]
     Workbook {
