@@ -1,6 +1,8 @@
 //! The checks of `cargo xtask test`, from the quickest to tell to the slowest.
 
-use crate::stage::Stage;
+use std::env::consts::EXE_SUFFIX;
+
+use crate::stage::{Stage, root};
 use crate::{deny, gpu, python, ranks, strict, torture};
 
 /// All checks, in the order in which they run. Where a tool is missing, its check is skipped, or if
@@ -13,7 +15,7 @@ pub fn stages(strict: bool) -> Vec<Stage> {
             .needs("clippy", "clippy is not installed; `rustup component add clippy` installs it"),
         // Not `--all-targets`, which leaves the doc tests out; examples are built either way.
         Stage::cargo("tests", &["test", "--workspace"]),
-        Stage::cargo("example", &["run", "--package", "steinflow", "--example", "own_dynamics"]),
+        example(),
         torture::short(),
         Stage::cargo("docs", &["doc", "--workspace", "--no-deps"])
             .with_variable("RUSTDOCFLAGS", "-D warnings"),
@@ -29,4 +31,11 @@ pub fn stages(strict: bool) -> Vec<Stage> {
     // Last, for they build the command once more; and excused where there is no MPI to be had.
     stages.extend(ranks::checks(strict));
     stages
+}
+
+/// The example of dynamics of one's own, as the tests have built it: by itself it would be built with other features,
+/// and all that it depends on once more.
+fn example() -> Stage {
+    let built = root().join("target").join("debug").join("examples");
+    Stage::new("example", built.join(format!("own_dynamics{EXE_SUFFIX}")), &[])
 }

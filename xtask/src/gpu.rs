@@ -21,6 +21,24 @@ pub fn stages() -> Vec<Stage> {
     ]
 }
 
+/// Runs the tests of the engine on an emulated GPU, but those that would take hours there.
+pub fn emulated() -> Vec<Stage> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return vec![Stage::skipped("emulator", "it switches stacks as Linux on x86-64 does")];
+    }
+    let folder = root().join("target/emulator");
+    let mut test =
+        vec!["test", "--package", "steinflow-cuda", "--test", "device", "--", "--nocapture"];
+    for long in ["a_million", "comes_to_rest", "moments_of_the_target"] {
+        test.extend(["--skip", long]);
+    }
+    let build = "crates/steinflow-cuda/emulator/build.sh";
+    vec![
+        Stage::new("emulator", build.into(), &["target/emulator"]),
+        Stage::cargo("tests", &test).with_variable("LD_LIBRARY_PATH", &folder.to_string_lossy()),
+    ]
+}
+
 /// Compiles every kernel, which takes NVRTC and no GPU.
 pub fn compile() -> Vec<Stage> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {

@@ -30,6 +30,8 @@ Usage: cargo xtask <task>
          time Steinflow against its peers, turn about in one run; writes benches/runs/<date>
   gpu    test the engine for GPUs on the one that is here, and time it with JAX beside it; writes
          benches/runs/<date>-<GPU>
+  gpu --emulated
+         run these tests on a GPU that is not there: right, and some thousand times as slow
   instructions [--write]
          count the instructions of two kernels with callgrind, against the committed numbers
   fuzz [INPUTS]
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         ["torture", ref options @ ..] => stage::run_all(&torture::stages(options)),
         ["bench", ref options @ ..] => stage::run_all(&bench::stages(options)),
         ["gpu"] => stage::run_all(&gpu::stages()),
+        ["gpu", "--emulated"] => stage::run_all(&gpu::emulated()),
         ["instructions"] => instructions::run(false),
         ["instructions", "--write"] => instructions::run(true),
         ["fuzz"] => stage::run_all(&fuzz::stages("1000000")),

@@ -11,6 +11,7 @@ use steinflow_io::record::{self, Diagnosis, Summary};
 use steinflow_io::{CheckpointFile, RunFolder, Unfinished, write_checkpoint, write_json};
 use steinflow_models::network::NetworkFit;
 use steinflow_models::{Model, NETWORK};
+use steinflow_mpi::Number;
 
 use crate::args::OutputArguments;
 use crate::changes::inputs;
@@ -63,7 +64,7 @@ impl Job<'_> {
         if self.config.is_f32 { self.run_in::<f32>(claim) } else { self.run_in::<f64>(claim) }
     }
 
-    fn run_in<T: Real>(self, claim: impl FnOnce() -> Result<Unfinished>) -> Result<ExitCode> {
+    fn run_in<T: Number>(self, claim: impl FnOnce() -> Result<Unfinished>) -> Result<ExitCode> {
         let config = &self.config;
         let spec = config.spec().clone();
         let fit = (spec.name() == NETWORK).then(|| NetworkFit::<T>::new(&spec)).transpose()?;
@@ -110,10 +111,17 @@ impl Job<'_> {
                     "this target is evaluated by the processor: particles travel at every gradient"
                 );
             }
+            let interacts =
+                matches!(&config.way, Way::Flow { method, .. } if method.field.has_kernel());
+            if config.device.is_some() && !config.is_f32 && interacts {
+                tell!(
+                    "sums in double precision: --precision f32 is about six times as fast in few dimensions, and more in many"
+                );
+            }
         }
         // Before there is a folder to see, so that whoever sees it can send a signal.
         let partial = Arc::new(OnceLock::new());
-        let interrupt = self.listen(Arc::clone(&partial));
+        let interrupt = self.listen(helpers.is_some(), Arc::clone(&partial));
         unfinished = claim()?;
         let mut folder = RunFolder::create(&self.out, self.force)?;
         if self.is_resumed {
@@ -239,9 +247,15 @@ impl Job<'_> {
     }
 
     /// From now on a signal ends the run in good order; a second one ends it at once.
-    fn listen(&self, partial: Arc<OnceLock<PathBuf>>) -> Interrupt {
+    fn listen(&self, is_shared: bool, partial: Arc<OnceLock<PathBuf>>) -> Interrupt {
         let (run, is_resumed) = (self.out.clone(), self.is_resumed);
-        Interrupt::listen(move || {
+        let promise = if is_shared {
+            let resume = format!("`steinflow resume {}`", run.display());
+            format!("if mpirun waits for it; if not, go on from the last checkpoint with {resume}")
+        } else {
+            "keeping everything so far; again to stop at once".to_owned()
+        };
+        Interrupt::listen(promise, move || {
             // Without it, the place may be another process's.
             let Some(partial) = partial.get() else { return };
             // The run may just be writing into it, and cannot once it is gone.

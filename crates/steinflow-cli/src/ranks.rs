@@ -4,12 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use steinflow::Real;
 use steinflow_config::{Config, Run, Settings};
 use steinflow_models::network::NetworkFit;
 use steinflow_models::{Model, NETWORK};
 use steinflow_mpi::jobs::{Notice, Taker, await_jobs};
-use steinflow_mpi::{Call, Session, World, await_call, dismiss, is_helper, report, serve};
+use steinflow_mpi::{Call, Number, Session, World, await_call, dismiss, is_helper, report, serve};
 
 use crate::args::{Arguments, Command, ReproduceArguments};
 use crate::error::{Error, Result};
@@ -22,7 +21,7 @@ const PATIENCE: f64 = 60.0;
 const PATIENCE_VARIABLE: &str = "STEINFLOW_RANK_PATIENCE";
 
 /// The sampler of a run, and what its helpers are kept by until it has ended.
-pub fn sampler<'a, T: Real>(
+pub fn sampler<'a, T: Number>(
     config: &Config,
     model: &'a dyn Model<T>,
     threads: Option<usize>,
@@ -103,7 +102,7 @@ fn help_with_runs() {
     }
 }
 
-fn help_with<T: Real>(config: &Config) -> Result<()> {
+fn help_with<T: Number>(config: &Config) -> Result<()> {
     if config.model == NETWORK {
         let fit = NetworkFit::<T>::new(config.spec())?;
         report(&Ok(()));

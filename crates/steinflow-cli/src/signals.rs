@@ -12,9 +12,9 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// From now on the first signal raises the flag; at the second one `abandon` is called and the
-    /// process ends.
-    pub fn listen(abandon: impl Fn() + Send + 'static) -> Self {
+    /// From now on the first signal raises the flag and says `promise`; at the second one `abandon` is called and
+    /// the process ends.
+    pub fn listen(promise: String, abandon: impl Fn() + Send + 'static) -> Self {
         let interrupt = Self::default();
         let own = interrupt.clone();
         on_signal(move |code| {
@@ -23,7 +23,7 @@ impl Interrupt {
                 abandon();
                 std::process::exit(i32::from(code));
             }
-            tell!("stopping after this step, keeping everything so far; again to stop at once");
+            tell!("stopping after this step, {promise}");
         });
         interrupt
     }

@@ -95,7 +95,7 @@ pub fn summarise<T: Real>(
             draws: draws.draws,
             mean: draws.mean.clone(),
             sd: draws.sd.clone(),
-            is_settled: draws.is_settled,
+            standing: draws.standing.name().to_owned(),
         }),
         network: report.map(|report| report.summary.clone()),
         regression,

@@ -209,6 +209,22 @@ fn exact_moments_tell_a_slow_ridge() {
     assert!(found.to_string().contains("against the exact one"), "{found}");
 }
 
+/// The Cauchy distribution has no mean and no variance: whoever's draws particles stand for, they are not trusted.
+#[test]
+fn a_law_without_moments_is_not_trusted() {
+    let desk = Desk::new();
+    for (method, reason) in
+        [("auto", "the stop rule is not met"), ("svgd", "whose draws the particles stand for")]
+    {
+        desk.succeed(&format!(
+            "sample --density=-log(1+x^2) -m {method} -q --seed 3 --out {method}"
+        ));
+        let found = json(&desk.read(&format!("{method}/diagnosis.json")));
+        assert_ne!(found["verdict"], "trust", "{found}");
+        assert!(found["headline"].as_str().unwrap().contains(reason), "{found}");
+    }
+}
+
 #[test]
 fn draws_from_elsewhere_are_judged() {
     let desk = Desk::new();

@@ -16,6 +16,8 @@ pub(crate) struct Work {
     pub dim: usize,
     /// Rows of data that a gradient reads.
     pub rows: usize,
+    /// Whether a GPU has to ask the processor for gradients.
+    pub is_hosts: bool,
 }
 
 impl Work {
@@ -23,21 +25,35 @@ impl Work {
     /// coordinate of interacting particles, of which 45 more stand for the kernel itself; and 45 Gflop/s a thread for
     /// the gradients of a likelihood.
     fn on_processor(self, interacts: bool) -> f64 {
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as f64;
-        let likelihood = self.particles as f64 * self.rows as f64 * self.dim as f64 * 6.0;
-        let gradients = likelihood / 45e9;
-        self.steps as f64 * (self.pairs(interacts) * 40e-12 + gradients) / threads
+        self.steps as f64 * self.pairs(interacts) * 40e-12 / threads() + self.gradients_on_host()
+    }
+
+    fn gradients_on_host(self) -> f64 {
+        self.steps as f64 * self.likelihood() / 45e9 / threads()
+    }
+
+    /// Operations of a gradient.
+    fn likelihood(self) -> f64 {
+        self.particles as f64 * self.rows as f64 * self.dim as f64 * 6.0
     }
 
     /// Seconds on a GPU: what opening it and compiling for it take, 40 µs a step, and 0.04 ps.
     fn on_gpu(self, interacts: bool) -> f64 {
-        let likelihood = self.particles as f64 * self.rows as f64 * self.dim as f64 * 6.0;
-        1.5 + self.steps as f64 * (40e-6 + self.pairs(interacts) * 0.04e-12 + likelihood / 15e12)
+        let gradients = if self.is_hosts {
+            self.gradients_on_host()
+        } else {
+            self.steps as f64 * self.likelihood() / 15e12
+        };
+        1.5 + self.steps as f64 * (40e-6 + self.pairs(interacts) * 0.04e-12) + gradients
     }
 
     fn pairs(self, interacts: bool) -> f64 {
         if interacts { (self.particles as f64).powi(2) * (self.dim as f64 + 45.0) } else { 0.0 }
     }
+}
+
+fn threads() -> f64 {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as f64
 }
 
 /// What somebody has asked for.
@@ -130,6 +146,11 @@ mod tests {
         let config = resolve("method = 'svgd'\ndevice = 'cuda:1'").unwrap();
         assert_eq!(config.device, Some(1));
         assert!(config.to_toml().contains("device = \"cuda:1\""));
+        // With the defaults of a warm-up, and in a metric.
+        for method in ["svgd", "sghmc-stein", "third-order-stein", "sgrhmc-stein", "rsvgd"] {
+            let text = format!("model = 'banana'\nmethod = '{method}'\ndevice = 'cuda'");
+            assert_eq!(resolve(&text).unwrap().device, Some(0), "{method}");
+        }
         // Too little work for it, whether there is one or not.
         let config = resolve("method = 'svgd'\nparticles = 50\ndevice = 'auto'").unwrap();
         assert_eq!(config.device, None);
@@ -137,7 +158,13 @@ mod tests {
 
     #[test]
     fn little_work_stays_and_much_goes() {
-        let work = |steps, particles, dim, rows| super::Work { steps, particles, dim, rows };
+        let work = |steps, particles, dim, rows| super::Work {
+            steps,
+            particles,
+            dim,
+            rows,
+            is_hosts: false,
+        };
         let goes = |work: super::Work, interacts: bool| {
             work.on_gpu(interacts) < work.on_processor(interacts)
         };
@@ -147,6 +174,10 @@ mod tests {
         // The paper's network, and one of a thousand particles.
         assert!(!goes(work(5000, 20, 753, 100), true));
         assert!(goes(work(5000, 1000, 4653, 100), true));
+        // Gradients on many rows are no faster where the processor makes them.
+        let many_rows = work(2000, 1000, 54, 100_000);
+        assert!(goes(many_rows, false));
+        assert!(!goes(super::Work { is_hosts: true, ..many_rows }, false));
     }
 
     #[test]

@@ -102,16 +102,32 @@ fn fit_network(rows: usize, settings: &mut Settings) {
     settings.phase = Some(phases);
 }
 
+/// More coordinates of all particles together are not taken without asking.
+const MOST_NUMBERS: usize = 200_000;
+
 /// Particles at rest. Where a target is not Gaussian, the d² conditions on second moments that an affine kernel
 /// sets are met with an error that falls with N/d; and all pairs are to be afforded.
 fn resting_particles(dim: usize) -> usize {
-    (50 * dim).clamp(400, 1000).min(50_000 / dim.max(1)).max(100)
+    (50 * dim).clamp(400, 1000).min(MOST_NUMBERS / dim.max(1)).max(100)
+}
+
+/// Steps of particles that come to rest. As many as are recommended stand for all draws of the warm-up and have
+/// little to mend; longer steps would fit what so many can fit of a target that is not Gaussian. Much fewer have
+/// lost some of the spread, and have to get it back.
+fn resting_phase(particles: usize, dim: usize, steps: Option<u64>) -> Phase {
+    let are_few = particles < resting_particles(dim) / 2;
+    let (size, default) = if are_few { (0.02, 100) } else { (0.01, 60) };
+    Phase {
+        integrator: "adam".to_owned(),
+        step_size: format!("linear:{size}:0.0001"),
+        steps: steps.unwrap_or(default),
+    }
 }
 
 /// Particles of a flow. What is smooth over a kernel moves fast, and the rest hardly: that is left to how well
 /// as many stand for all draws of the warm-up.
 fn flowing_particles(dim: usize) -> usize {
-    800.min(50_000 / dim.max(1)).max(100)
+    800.min(MOST_NUMBERS / dim.max(1)).max(100)
 }
 
 /// What the deterministic methods are best run with where the target is near N(0, I): settings that an
@@ -133,14 +149,9 @@ pub fn in_learnt_coordinates(method: &Method, dim: usize, settings: &mut Setting
         (DynamicsKind::Langevin, FieldKind::Stein) => {
             settings.affine.get_or_insert(1.0);
             rule(&mut settings.bandwidth, "white:10");
-            settings.particles.get_or_insert(resting_particles(dim));
+            let particles = *settings.particles.get_or_insert(resting_particles(dim));
             if steps_are_open {
-                // Short steps: the start stands for all draws of the warm-up, and has little to mend.
-                settings.phase = Some(vec![Phase {
-                    integrator: "adam".to_owned(),
-                    step_size: "linear:0.02:0.0001".to_owned(),
-                    steps: settings.steps.take().unwrap_or(100),
-                }]);
+                settings.phase = Some(vec![resting_phase(particles, dim, settings.steps.take())]);
             }
         }
         // Never to rest: without friction and with fresh momenta the flow preserves π of all particles.
@@ -263,7 +274,9 @@ mod tests {
     #[test]
     fn particles_grow_with_the_dimension_until_pairs_cost_too_much() {
         let dimensions = [1, 10, 20, 50, 200, 5000];
-        assert_eq!(dimensions.map(resting_particles), [400, 500, 1000, 1000, 250, 100]);
-        assert_eq!(dimensions.map(flowing_particles), [800, 800, 800, 800, 250, 100]);
+        assert_eq!(dimensions.map(resting_particles), [400, 500, 1000, 1000, 1000, 100]);
+        assert_eq!(dimensions.map(flowing_particles), [800, 800, 800, 800, 800, 100]);
+        let steps = |particles| resting_phase(particles, 50, None).steps;
+        assert_eq!([100, 499, 500, 1000].map(steps), [100, 100, 60, 60]);
     }
 }

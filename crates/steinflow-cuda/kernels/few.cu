@@ -84,7 +84,8 @@ few_squares(const real *__restrict__ state, const real *__restrict__ scale, real
 // `known`: squared distances in PARTS parts, as many as blocks; `squares`: where they go after the move. Bandwidths are chosen by the
 // ranks of the middle, as in `bandwidth.cu`, or were before. v = (Σⱼ kᵢⱼ f(zⱼ) + M(zⱼ)∇₂kᵢⱼ) · share.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-few_move(real *__restrict__ state, const real *__restrict__ score, const real *__restrict__ scale,
+few_move(real *__restrict__ state, const real *__restrict__ score, const real *__restrict__ log_densities,
+         const real *__restrict__ scale,
          const real *__restrict__ known, real *__restrict__ squares, int has_median, int low, int high, int by_roots,
          double divisor, double *h, double share, RESCALING, const Move *__restrict__ move, double *__restrict__ speeds,
          u64 *__restrict__ fault) {
@@ -93,7 +94,7 @@ few_move(real *__restrict__ state, const real *__restrict__ score, const real *_
     __shared__ int ranks[2][THREADS];
     // Of a multiquadric: its slope over its value.
     __shared__ real slopes[RADIAL == SQUARED_EXPONENTIAL ? 1 : GROUPS][RADIAL == SQUARED_EXPONENTIAL ? 1 : COUNT][COUNT + 1];
-    __shared__ Columns z[BLOCKS], f[MOVED];
+    __shared__ Columns z[BLOCKS], f[MOVED], coefficients[COEFFICIENTS];
     __shared__ real middle[2];
     const int t = threadIdx.x, i = t / COLUMNS, column = t % COLUMNS;
     // What is needed comes first, all at once: the memory is far away.
@@ -184,21 +185,26 @@ few_move(real *__restrict__ state, const real *__restrict__ score, const real *_
         }
         __syncthreads();
         if (i < COUNT) {
-            real g[BLOCKS], force[BLOCKS], d[BLOCKS];
+            real g[BLOCKS], force[BLOCKS];
+            const Locals here = locals_at(own, log_densities, i, s);
             gradient(own, s, g);
-            apply(real(1), coefficient(own), g, force);
-            divergence(d);
+            apply(real(1), here.c, g, force);
+#pragma unroll
+            for (int k = 0; k < VARIES; k++) coefficients[k][i][column] = here.c[k];
 #pragma unroll
             for (int b = 0; b < BLOCKS; b++) z[b][i][column] = exists ? own[b] : real(0);
 #pragma unroll
-            for (int m = 0; m < MOVED; m++) f[m][i][column] = exists ? force[MOVING[m]] + d[MOVING[m]] : real(0);
+            for (int m = 0; m < MOVED; m++) {
+                const int b = MOVING[m];
+                f[m][i][column] = exists ? force[b] + here.of_a[b] + here.of_c[b] : real(0);
+            }
         }
         __syncthreads();
         real v[MOVED] = {};
         if (exists)
 #pragma unroll 4
             for (int j = 0; j < COUNT; j++) {
-                real other[BLOCKS], x[BLOCKS], pushed[BLOCKS];
+                real other[BLOCKS], varying[COEFFICIENTS] = {}, x[BLOCKS], pushed[BLOCKS];
                 const real weight = k[i][j];
 #pragma unroll
                 for (int b = 0; b < BLOCKS; b++) {
@@ -211,7 +217,9 @@ few_move(real *__restrict__ state, const real *__restrict__ score, const real *_
                         x[b] = slope * (own[b] - other[b]);
                     }
                 }
-                repel(real(1), coefficient(other), x, pushed);
+#pragma unroll
+                for (int l = 0; l < VARIES; l++) varying[l] = coefficients[l][j][column];
+                repel(real(1), varying, x, pushed);
 #pragma unroll
                 for (int m = 0; m < MOVED; m++) v[m] += weight * f[m][j][column] + pushed[MOVING[m]];
             }

@@ -1,14 +1,24 @@
 // One move of the particles. The host writes, for the dynamics at hand,
-//   apply(one, c, x, out)      M x, with constant entries times `one` and varying ones times c
+//   apply(one, c, x, out)      M x, with constant entries times `one` and varying ones times their c
 //   repel(one, c, x, out)      the part of M that repels
 //   gradient(z, score, g)      ∇log π(z) of one coordinate, all blocks
-//   coefficient(z)             c of the coordinate
-//   divergence(out)            ∇·M
-//   root(out)                  √(2A), diagonal
+//   root(c, out)               √(2A), diagonal
+//   locals(…)                  what varies at a coordinate, VARIES coefficients c and divergences, as the dynamics have it
 // Every entry of M is diagonal in the coordinates, so that a thread has one coordinate of one particle, all blocks.
 
 __device__ constexpr int MOVING[] = {MOVING_LIST};
 constexpr int MOVED = sizeof(MOVING) / sizeof(int);
+constexpr int COEFFICIENTS = VARIES ? VARIES : 1;
+
+// What varies: coefficients, ∇·A and ∇·C.
+struct Locals {
+    real c[COEFFICIENTS], of_a[BLOCKS], of_c[BLOCKS];
+};
+__device__ __forceinline__ Locals locals_at(const real *z, const real *log_densities, int i, real score) {
+    Locals own = {};
+    if (VARIES) locals(z, log_densities[i], score, own.c, own.of_a, own.of_c);
+    return own;
+}
 
 // The mean of up to 256 particles, near which all are: sums of differences lose less there. Blocks of 32 × 32.
 extern "C" __global__ void centre(const real *__restrict__ state, int count, int size, real *__restrict__ mean) {
@@ -67,7 +77,8 @@ __device__ __forceinline__ void put(real *state, real unit, int i, int c, int b,
 // Scaled points, SEEN_BLOCKS blocks of a row, and the right-hand side of a part: M ∇log π + ∇·M where it drifts, less
 // M applied to rate · (z − mean); then c where it varies. `rates`: per block, of the part's slope.
 extern "C" __global__ void prepare(const real *__restrict__ state, const real *__restrict__ score,
-                                   const real *__restrict__ scale, const real *__restrict__ mean, const double *__restrict__ h, int count,
+                                   const real *__restrict__ log_densities, const real *__restrict__ scale,
+                                   const real *__restrict__ mean, const double *__restrict__ h, int count,
                                    int drifts, int slope_group, real *__restrict__ points, int point_stride,
                                    real *__restrict__ rhs, int rhs_stride) {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -86,20 +97,21 @@ extern "C" __global__ void prepare(const real *__restrict__ state, const real *_
             if (slope_group == group || slope_group == ALL_GROUPS) x[b] = -centred * (real)(SLOPE / h[group]);
         }
     }
-    const real k = coefficient(z);
-    repel(real(1), k, x, force);
+    const real s = drifts || VARIES ? unit * score[(size_t)i * DIMENSION + c] : real(0);
+    const Locals own = locals_at(z, log_densities, i, s);
+    repel(real(1), own.c, x, force);
     if (drifts) {
-        real g[BLOCKS], f[BLOCKS], d[BLOCKS];
-        gradient(z, unit * score[(size_t)i * DIMENSION + c], g);
-        apply(real(1), k, g, f);
-        divergence(d);
+        real g[BLOCKS], f[BLOCKS];
+        gradient(z, s, g);
+        apply(real(1), own.c, g, f);
 #pragma unroll
-        for (int b = 0; b < BLOCKS; b++) force[b] += f[b] + d[b];
+        for (int b = 0; b < BLOCKS; b++) force[b] += f[b] + own.of_a[b] + own.of_c[b];
     }
     real *out = rhs + (size_t)i * rhs_stride;
 #pragma unroll
     for (int m = 0; m < MOVED; m++) out[m * DIMENSION + c] = force[MOVING[m]];
-    if (VARIES) out[MOVED * DIMENSION + c] = k;
+#pragma unroll
+    for (int k = 0; k < VARIES; k++) out[(MOVED + k) * DIMENSION + c] = own.c[k];
 }
 
 // v = (sums + M(Σ k c) rate (z − mean)) · share of a part, from `splits` partial sums; the last part moves.
@@ -113,12 +125,13 @@ extern "C" __global__ void combine(real *__restrict__ state, const real *__restr
     const size_t all = (size_t)count * DIMENSION;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < all; at += (size_t)gridDim.x * blockDim.x) {
         const int i = (int)(at / DIMENSION), c = (int)(at % DIMENSION);
-        real sum[MOVED] = {}, mass = 0, varying = 0;
+        real sum[MOVED] = {}, mass = 0, varying[COEFFICIENTS] = {};
         for (int s = 0; s < splits; s++) {
             const real *own = partial + ((size_t)s * count + i) * WIDE;
 #pragma unroll
             for (int m = 0; m < MOVED; m++) sum[m] += own[m * DIMENSION + c];
-            if (VARIES) varying += own[MOVED * DIMENSION + c];
+#pragma unroll
+            for (int k = 0; k < VARIES; k++) varying[k] += own[(MOVED + k) * DIMENSION + c];
             mass += own[WIDE - 1];
         }
         real raw[BLOCKS], z[BLOCKS], x[BLOCKS], pushed[BLOCKS];
@@ -185,24 +198,25 @@ __device__ __forceinline__ real normal(u64 seed, const Move *move, u64 place, u3
 
 // z += dt f + √(2 A dt) noise; without noise where `is_random` is 0.
 extern "C" __global__ void diffuse(real *__restrict__ state, const real *__restrict__ score,
-                                   const real *__restrict__ scale, int count, u64 seed, int is_random, RESCALING,
+                                   const real *__restrict__ log_densities, const real *__restrict__ scale, int count, u64 seed, int is_random, RESCALING,
                                    const Move *__restrict__ move, double *__restrict__ speeds,
                                    u64 *__restrict__ fault) {
     double squares[MOVED] = {};
     const size_t all = (size_t)count * DIMENSION;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < all; at += (size_t)gridDim.x * blockDim.x) {
         const int i = (int)(at / DIMENSION), c = (int)(at % DIMENSION);
-        real raw[BLOCKS], z[BLOCKS], g[BLOCKS], f[BLOCKS], d[BLOCKS], a[BLOCKS];
+        real raw[BLOCKS], z[BLOCKS], g[BLOCKS], f[BLOCKS], a[BLOCKS];
         const real unit = unit_of(scale, c), dt = (real)move->amount;
         load(state, unit, i, c, raw, z);
-        gradient(z, unit * score[(size_t)i * DIMENSION + c], g);
-        apply(real(1), coefficient(z), g, f);
-        divergence(d);
-        root(a);
+        const real s = unit * score[(size_t)i * DIMENSION + c];
+        const Locals own = locals_at(z, log_densities, i, s);
+        gradient(z, s, g);
+        apply(real(1), own.c, g, f);
+        root(own.c, a);
 #pragma unroll
         for (int m = 0; m < MOVED; m++) {
             const int b = MOVING[m];
-            const real v = f[b] + d[b];
+            const real v = f[b] + own.of_a[b] + own.of_c[b];
             squares[m] += (double)v * v;
             real by = displacement(v, move, RESCALED, at, all);
             if (is_random && a[b] > 0) by += sqrt(dt) * a[b] * normal(seed, move, at, b);

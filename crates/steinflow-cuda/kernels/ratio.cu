@@ -36,7 +36,8 @@ extern "C" __global__ void prepare_ratio(const real *__restrict__ state, const r
 // Adds a slope's part of u; after the last, moves along M(∇log π + u), or along M∇log π + ∇·C + A u where the part of
 // M that repels is A.
 extern "C" __global__ void combine_ratio(real *__restrict__ state, const real *__restrict__ score,
-                                         const real *__restrict__ scale, const real *__restrict__ mean, const double *__restrict__ h, int count,
+                                         const real *__restrict__ log_densities, const real *__restrict__ scale,
+                                         const real *__restrict__ mean, const double *__restrict__ h, int count,
                                          int slope_group, const real *__restrict__ kappa, int kappa_splits,
                                          const real *__restrict__ partial, int splits, real *__restrict__ push,
                                          int is_first, int is_last, RESCALING, const Move *__restrict__ move,
@@ -73,17 +74,16 @@ extern "C" __global__ void combine_ratio(real *__restrict__ state, const real *_
             if (!is_last) push[place] = u[b];
         }
         if (!is_last) continue;
-        const real k = coefficient(z);
-        real g[BLOCKS], f[BLOCKS], d[BLOCKS], pushed[BLOCKS];
-        gradient(z, unit * score[(size_t)i * DIMENSION + c], g);
-        apply(real(1), k, g, f);
-        repel(real(1), k, u, pushed);
-        // ∇·C; a constant A has no divergence.
-        divergence(d);
+        real g[BLOCKS], f[BLOCKS], pushed[BLOCKS];
+        const real s = unit * score[(size_t)i * DIMENSION + c];
+        const Locals here = locals_at(z, log_densities, i, s);
+        gradient(z, s, g);
+        apply(real(1), here.c, g, f);
+        repel(real(1), here.c, u, pushed);
 #pragma unroll
         for (int m = 0; m < MOVED; m++) {
             const int b = MOVING[m];
-            const real v = f[b] + pushed[b] + (IS_STARRED ? d[b] : real(0));
+            const real v = f[b] + pushed[b] + (IS_STARRED ? here.of_c[b] : real(0));
             squares[m] += (double)v * v;
             put(state, unit, i, c, b, raw[b], displacement(v, move, RESCALED, at, all), move, fault);
         }

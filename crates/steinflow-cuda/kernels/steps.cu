@@ -37,3 +37,33 @@ extern "C" __global__ void learn(const real *__restrict__ score, int count, int 
     moments[column] = moment;
     scale[column] = (real)(1 / sqrt(sqrt(moment / move->amount) + floor));
 }
+
+extern "C" __global__ void keep(const real *__restrict__ from, real *__restrict__ to, u64 size) {
+    const u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < size) to[at] = from[at];
+}
+
+// What moves have made of `from`, for particles that were at `before`: before + factor (state − from).
+extern "C" __global__ void rebase(real *__restrict__ state, const real *__restrict__ before,
+                                  const real *__restrict__ from, double factor, u64 size) {
+    const u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < size) state[at] = before[at] + (real)factor * (state[at] - from[at]);
+}
+
+// The largest |state − from| and |state − before|, as bits; `largest` holds zeros before. Blocks of 256.
+extern "C" __global__ void largest_changes(const real *__restrict__ state, const real *__restrict__ before,
+                                           const real *__restrict__ from, u64 size, u64 *__restrict__ largest) {
+    double change = 0, whole = 0;
+    for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < size; at += (u64)gridDim.x * blockDim.x) {
+        change = fmax(change, (double)fabs(state[at] - from[at]));
+        whole = fmax(whole, (double)fabs(state[at] - before[at]));
+    }
+    for (int step = 16; step; step /= 2) {
+        change = fmax(change, __shfl_xor_sync(~0u, change, step));
+        whole = fmax(whole, __shfl_xor_sync(~0u, whole, step));
+    }
+    if (threadIdx.x % 32 > 0) return;
+    // Bits of numbers ≥ 0 are in their order.
+    atomicMax(largest, (u64)__double_as_longlong(change));
+    atomicMax(largest + 1, (u64)__double_as_longlong(whole));
+}

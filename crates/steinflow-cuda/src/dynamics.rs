@@ -1,30 +1,19 @@
 //! (A, C) as text: what `kernels/flow.cu` needs to know of the dynamics at hand.
 //!
-//! Every entry of M that runs here is diagonal in the coordinates: a number, or a number times a coefficient
-//! that is proportional to the coordinate of a block.
+//! Every entry of M that runs here is diagonal in the coordinates: a number, or a coefficient that
+//! [`Dynamics::device_source`](steinflow::dynamics::Dynamics::device_source) says as text.
 
 use std::fmt::Write as _;
 
 use steinflow::dynamics::{Block, Structure};
 use steinflow::kernel::{Kernel, Radial, View};
-use steinflow::{Error, Result};
 
-/// What varies from particle to particle: c = rate · z of a block, with a constant divergence.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Varying {
-    /// The block that c is proportional to.
-    pub block: usize,
-    pub rate: f64,
-    /// The block whose rows have a divergence, and how large it is.
-    pub divergence: (usize, f64),
-}
-
-/// An entry of M: `value`, or `value` times c, at a row and a column of blocks.
+/// An entry of M: a number, or a coefficient of M's times a number, at a row and a column of blocks.
 struct Entry {
     row: usize,
     column: usize,
     value: f64,
-    varies: bool,
+    coefficient: Option<usize>,
 }
 
 /// The part of M that repels.
@@ -36,29 +25,53 @@ pub(crate) enum Repulsion {
     Diffusion,
 }
 
-fn entries(structure: &Structure, repulsion: Repulsion) -> Result<Vec<Entry>> {
-    let refuse = |value: &Block| {
-        let remedy = "on a GPU, A and C have blocks that are numbers; run with device cpu";
-        Error::setting("a block of A or C", format!("{value:?}"), remedy)
+/// The number of a block's first coefficient, where it has some.
+fn first_coefficient(block: &Block) -> Option<usize> {
+    match *block {
+        Block::ScalarCoefficient(first) | Block::DiagonalCoefficients(first) => Some(first),
+        _ => None,
+    }
+}
+
+/// Whether a block of A or C runs here; one that varies, if the dynamics have a text.
+pub(crate) fn is_known(block: &Block, has_text: bool) -> bool {
+    matches!(block, Block::Scalar(_)) || (has_text && first_coefficient(block).is_some())
+}
+
+/// The first numbers of the coefficients of blocks that vary, in order: the places of `c` in the dynamics' text.
+fn coefficients(structure: &Structure) -> Vec<usize> {
+    let diffusion = structure.diffusion_blocks().map(|(_, block)| block);
+    let curl = structure.curl_blocks().map(|(_, _, block)| block);
+    let mut firsts: Vec<usize> = diffusion.chain(curl).filter_map(first_coefficient).collect();
+    firsts.sort_unstable();
+    firsts.dedup();
+    firsts
+}
+
+/// How many coefficients a coordinate has.
+pub(crate) fn varying(structure: &Structure) -> usize {
+    coefficients(structure).len()
+}
+
+fn entries(structure: &Structure, repulsion: Repulsion) -> Vec<Entry> {
+    let firsts = coefficients(structure);
+    let entry = |row, column, block: &Block, sign: f64| {
+        let first = first_coefficient(block);
+        let coefficient = first.and_then(|first| firsts.iter().position(|&known| known == first));
+        let value = if let Block::Scalar(value) = *block { value } else { 1.0 };
+        Entry { row, column, value: sign * value, coefficient }
     };
-    let mut entries = Vec::new();
-    for (block, value) in structure.diffusion_blocks() {
-        let Block::Scalar(value) = *value else { return Err(refuse(value)) };
-        entries.push(Entry { row: block, column: block, value, varies: false });
+    let mut entries: Vec<Entry> = structure
+        .diffusion_blocks()
+        .map(|(block, value)| entry(block, block, value, 1.0))
+        .collect();
+    if repulsion == Repulsion::All {
+        for (row, column, block) in structure.curl_blocks() {
+            entries.push(entry(row, column, block, 1.0));
+            entries.push(entry(column, row, block, -1.0));
+        }
     }
-    if repulsion == Repulsion::Diffusion {
-        return Ok(entries);
-    }
-    for (row, column, block) in structure.curl_blocks() {
-        let (value, varies) = match *block {
-            Block::Scalar(value) => (value, false),
-            Block::DiagonalCoefficients(0) => (1.0, true),
-            _ => return Err(refuse(block)),
-        };
-        entries.push(Entry { row, column, value, varies });
-        entries.push(Entry { row: column, column: row, value: -value, varies });
-    }
-    Ok(entries)
+    entries
 }
 
 /// A number as C++ has it.
@@ -66,60 +79,54 @@ fn number(value: f64) -> String {
     format!("real({value:?})")
 }
 
-/// A function that applies a part of M.
-fn product(name: &str, structure: &Structure, repulsion: Repulsion) -> Result<String> {
-    let entries = entries(structure, repulsion)?;
-    let mut text = format!(
-        "__device__ __forceinline__ void {name}(real one, real c, const real *x, real *out) {{\n"
-    );
-    for row in 0..structure.blocks() {
-        let terms: Vec<String> = entries
-            .iter()
-            .filter(|entry| entry.row == row)
-            .map(|entry| {
-                let factor = if entry.varies { "c" } else { "one" };
-                format!("{factor} * {} * x[{}]", number(entry.value), entry.column)
-            })
-            .collect();
-        let sum = if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") };
-        let _ = writeln!(text, "    out[{row}] = {sum};");
-    }
-    Ok(text + "}\n")
+/// What an entry multiplies by: a constant one by `one`.
+fn factor(entry: &Entry, one: &str) -> String {
+    let own = entry.coefficient.map_or(one.to_owned(), |place| format!("c[{place}]"));
+    format!("{own} * {}", number(entry.value))
 }
 
-/// The functions of the dynamics, as the head of `kernels/flow.cu` lists them.
-pub(crate) fn text(
-    structure: &Structure,
-    repulsion: Repulsion,
-    varying: Option<&Varying>,
-) -> Result<String> {
-    let mut text = product("apply", structure, Repulsion::All)?;
-    text += &product("repel", structure, repulsion)?;
+/// A sum as C++ has it.
+fn sum(terms: &[String]) -> String {
+    if terms.is_empty() { number(0.0) } else { terms.join(" + ") }
+}
+
+/// A function that applies a part of M.
+fn product(name: &str, structure: &Structure, repulsion: Repulsion) -> String {
+    let entries = entries(structure, repulsion);
+    let mut text = format!(
+        "__device__ __forceinline__ void {name}(real one, const real *c, const real *x, real *out) {{\n"
+    );
+    for row in 0..structure.blocks() {
+        let own = entries.iter().filter(|entry| entry.row == row);
+        let terms: Vec<String> =
+            own.map(|entry| format!("{} * x[{}]", factor(entry, "one"), entry.column)).collect();
+        let _ = writeln!(text, "    out[{row}] = {};", sum(&terms));
+    }
+    text + "}\n"
+}
+
+/// The functions of the dynamics, as the head of `kernels/flow.cu` lists them; `locals` is their own text.
+pub(crate) fn text(structure: &Structure, repulsion: Repulsion, locals: Option<&str>) -> String {
+    let mut text = product("apply", structure, Repulsion::All);
+    text += &product("repel", structure, repulsion);
     text += "__device__ __forceinline__ void gradient(const real *z, real score, real *g) {\n    g[0] = score;\n";
     for (place, law) in structure.auxiliaries().iter().enumerate() {
         let (block, mean) = (place + 1, number(law.mean));
         let precision = number(1.0 / law.variance);
         let _ = writeln!(text, "    g[{block}] = ({mean} - z[{block}]) * {precision};");
     }
+    text += "}\n__device__ __forceinline__ void root(const real *c, real *out) {\n";
+    let diffusion = entries(structure, Repulsion::Diffusion);
+    for block in 0..structure.blocks() {
+        let own = diffusion.iter().filter(|entry| entry.row == block);
+        let terms: Vec<String> = own.map(|entry| factor(entry, "real(1)")).collect();
+        let _ = writeln!(text, "    out[{block}] = sqrt(2 * ({}));", sum(&terms));
+    }
     text += "}\n";
-    let coefficient =
-        varying.map_or("0".to_owned(), |v| format!("z[{}] * {}", v.block, number(v.rate)));
-    let _ = writeln!(
-        text,
-        "__device__ __forceinline__ real coefficient(const real *z) {{ return {coefficient}; }}"
+    text += locals.unwrap_or(
+        "__device__ __forceinline__ void locals(const real *, real, real, real *, real *, real *) {}",
     );
-    text += "__device__ __forceinline__ void divergence(real *out) {\n";
-    for block in 0..structure.blocks() {
-        let value = varying.filter(|v| v.divergence.0 == block).map_or(0.0, |v| v.divergence.1);
-        let _ = writeln!(text, "    out[{block}] = {};", number(value));
-    }
-    text += "}\n__device__ __forceinline__ void root(real *out) {\n";
-    let diffusion = entries(structure, Repulsion::Diffusion)?;
-    for block in 0..structure.blocks() {
-        let own: f64 = diffusion.iter().filter(|entry| entry.row == block).map(|e| e.value).sum();
-        let _ = writeln!(text, "    out[{block}] = {};", number((2.0 * own).sqrt()));
-    }
-    Ok(text + "}\n")
+    text + "\n"
 }
 
 /// The kernel's factors: for every block, the one that sees it.

@@ -1,25 +1,25 @@
 //! The engine: what of the library runs on a GPU, and what is refused by name.
 
 use steinflow::Result;
-use steinflow::dynamics::{Block, XI};
 use steinflow::field::{CurlForm, TimeUnit};
 use steinflow::flow::{Engine, Flow, Parts, Request, refuse};
 use steinflow::kernel::Kernel;
-use steinflow::method::{DynamicsKind, FieldKind, Method, Parameters};
+use steinflow::method::{FieldKind, Method, Parameters};
 use steinflow::run::NonFinitePolicy;
 use steinflow::{Error, Real};
 
 use crate::device::Device;
-use crate::dynamics::{Repulsion, Varying};
+use crate::dynamics::{Repulsion, is_known};
 use crate::flow::CudaFlow;
-use crate::motion::{Field, affine_bytes, shapes};
+use crate::rules::{Field, affine_bytes, shapes};
 
 /// A method of the catalogue on a GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cuda {
     ordinal: usize,
     field: Field,
-    varying: Option<Varying>,
+    /// What varies from particle to particle, as text.
+    locals: Option<String>,
 }
 
 /// What refusals call it.
@@ -33,16 +33,9 @@ impl Cuda {
         parameters: &Parameters,
         kernel: Kernel,
     ) -> Result<Self> {
-        let varying = match method.dynamics {
-            DynamicsKind::Langevin | DynamicsKind::Sghmc | DynamicsKind::ThirdOrder => None,
-            DynamicsKind::Sgnht => {
-                let rate = 1.0 / (parameters.mu * parameters.sigma.powi(2));
-                Some(Varying { block: steinflow::dynamics::R, rate, divergence: (XI, -rate) })
-            }
-            DynamicsKind::Riemannian | DynamicsKind::Sgrhmc => {
-                return Err(refuse("method", &method.name, GPU));
-            }
-        };
+        let dynamics = method.build_dynamics::<f64>(parameters);
+        let (structure, locals) = (dynamics.structure(1), dynamics.device_source());
+        let varies = structure.coefficients() > 0;
         let repulsion = match method.field {
             FieldKind::SteinStarred | FieldKind::BlobStarred => Repulsion::Diffusion,
             _ => Repulsion::All,
@@ -54,16 +47,14 @@ impl Cuda {
                 if let Some(others) = parameters.interactions {
                     return Err(refuse("interactions", others, GPU));
                 }
-                if kernel.affine > 0.0 && varying.is_some() {
+                if kernel.affine > 0.0 && varies {
                     return Err(refuse("affine", kernel.affine, "a GPU with these dynamics"));
                 }
-                if parameters.time_unit == TimeUnit::Eigenvalue {
-                    return Err(refuse("time unit", "lambda", GPU));
-                }
-                if varying.is_some() && parameters.curl == CurlForm::Symmetrised {
+                if structure.curl_varies() && parameters.curl == CurlForm::Symmetrised {
                     return Err(refuse("curl", "symmetrised", GPU));
                 }
-                Field::Stein { kernel, repulsion, is_fast: false }
+                let is_held = parameters.time_unit == TimeUnit::Eigenvalue;
+                Field::Stein { kernel, repulsion, is_fast: false, is_held }
             }
             FieldKind::Blob | FieldKind::BlobStarred | FieldKind::Gfsd => {
                 let is_blob = method.field != FieldKind::Gfsd;
@@ -71,7 +62,7 @@ impl Cuda {
             }
             _ => return Err(refuse("method", &method.name, GPU)),
         };
-        Ok(Self { ordinal, field, varying })
+        Ok(Self { ordinal, field, locals })
     }
 
     /// Takes products of kernel sums with 11 bits instead of 22: faster in more than a few dimensions.
@@ -83,21 +74,22 @@ impl Cuda {
     }
 
     #[cfg(test)]
-    pub(crate) fn into_parts(self) -> (Field, Option<Varying>) {
-        (self.field, self.varying)
+    pub(crate) fn into_parts(self) -> (Field, Option<String>) {
+        (self.field, self.locals)
     }
 
     /// Bytes that a run takes on the device, about; the target's data are not known here.
     fn bytes(&self, request: &Request, size: usize, processors: usize) -> u64 {
         let (structure, count) = (&request.structure, request.particles);
         let (dim, blocks) = (structure.dim(), structure.blocks());
-        let own = (count as u64) * ((blocks + 1) * dim * size) as u64;
+        // The state, the score, and for midpoint steps two more states.
+        let own = (count as u64) * ((3 * blocks + 1) * dim * size) as u64;
         // Splitting has a plan for every stage, Euler one for all blocks.
         let all: Vec<usize> = (0..blocks).collect();
         let stages = structure.stages().into_iter().chain([all]);
         let plans = stages.map(|moving| {
-            let (varies, moving) = (self.varying.is_some(), moving.len());
-            let shapes = shapes(&self.field, structure, varies, moving, count, size);
+            let moving = moving.len();
+            let shapes = shapes(&self.field, structure, moving, count, size);
             shapes.iter().map(|(shape, ..)| shape.bytes(processors)).sum::<u64>()
                 + affine_bytes(&self.field, structure, moving, count, size)
         });
@@ -107,20 +99,15 @@ impl Cuda {
 
 impl<T: Real> Engine<T> for Cuda {
     fn check(&self, request: &Request) -> Result<()> {
-        if request.joint_accept {
-            return Err(refuse("accept", "true", GPU));
-        }
         if request.policy == NonFinitePolicy::Freeze {
             return Err(refuse("non_finite", "freeze", GPU));
         }
         let structure = &request.structure;
-        let is_known = |block: &Block| {
-            matches!(block, Block::Scalar(_))
-                || (matches!(block, Block::DiagonalCoefficients(0)) && self.varying.is_some())
-        };
         let diffusion = structure.diffusion_blocks().map(|(_, block)| block);
         let curl = structure.curl_blocks().map(|(_, _, block)| block);
-        if let Some(block) = diffusion.chain(curl).find(|block| !is_known(block)) {
+        if let Some(block) =
+            diffusion.chain(curl).find(|block| !is_known(block, self.locals.is_some()))
+        {
             return Err(refuse("a block of A or C", format!("{block:?}"), GPU));
         }
         // Numbers of rows and columns are `int` on the device.
@@ -146,7 +133,7 @@ impl<T: Real> Engine<T> for Cuda {
 
     fn start<'a>(&self, parts: Parts<'a, T>, request: &Request) -> Result<Box<dyn Flow<T> + 'a>> {
         let device = Device::open(self.ordinal)?;
-        let (field, varying) = (self.field.clone(), self.varying.clone());
-        Ok(Box::new(CudaFlow::new(device, parts, request, field, varying)?))
+        let (field, locals) = (self.field.clone(), self.locals.clone());
+        Ok(Box::new(CudaFlow::new(device, parts, request, field, locals)?))
     }
 }

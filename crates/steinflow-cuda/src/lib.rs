@@ -9,11 +9,12 @@
 //! | `device` | a GPU: kernels, memory |
 //! | `sums`, `matrix` | Σⱼ kᵢⱼ (Rⱼ, 1), without K in memory and with it |
 //! | `bandwidth`, `affine` | median rules, the affine part of a kernel |
-//! | `dynamics` | (A, C) as text |
-//! | `motion` | one move of some blocks |
+//! | `rules`, `dynamics` | what particles move by, (A, C) as text |
+//! | `motion`, `midpoint` | one move of some blocks, and steps made of two or more |
+//! | `held` | λ, where time is in units of it |
 //! | `precondition`, `batches` | scales that are learnt, rows that are taken |
 //! | `target` | log π and its score, on the device or by the host |
-//! | `flow` | particles under way |
+//! | `flow`, `core`, `work` | particles under way, all that they have on a device, and what is done there |
 //! | `engine` | what runs, and what is refused |
 //! | `launch` | all that is `unsafe` |
 //!
@@ -28,18 +29,23 @@
 mod affine;
 mod bandwidth;
 mod batches;
+mod core;
 mod device;
 mod dynamics;
 mod engine;
 mod flow;
+mod held;
 mod launch;
 mod matrix;
+mod midpoint;
 mod motion;
 mod precondition;
+mod rules;
 mod sums;
 mod target;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use device::{Device, DeviceInfo, devices};
 pub use engine::Cuda;

@@ -5,7 +5,8 @@ use steinflow::Result;
 
 use crate::device::{Buffer, Device, NOTHING, Source};
 use crate::launch::Argument;
-use crate::motion::{Rules, World};
+use crate::motion::World;
+use crate::rules::Rules;
 
 /// The most particles: sums over them are made in one go.
 pub(crate) const MOST: usize = 2048;

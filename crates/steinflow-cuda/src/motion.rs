@@ -1,109 +1,22 @@
 //! One move of some blocks on the device: bandwidths, right-hand sides, sums, and the step itself.
 
-use std::ops::Range;
-
 use cudarc::driver::CudaFunction;
 use steinflow::Result;
-use steinflow::dynamics::Structure;
 use steinflow::kernel::{Kernel, Radial};
 
-use crate::affine::{self, Affine};
+use crate::affine::Affine;
 use crate::bandwidth::{Bandwidths, Cloud};
-use crate::device::{Buffer, Device, NOTHING, Source};
-use crate::dynamics::{self, Repulsion, Varying, groups};
+use crate::device::{Buffer, Device, NOTHING};
+use crate::dynamics::{self, groups};
 use crate::launch::Argument;
-use crate::matrix::{self, Pairwise};
-use crate::sums::{Factor, Profile, Shape, Sums, split_source};
+use crate::matrix::Pairwise;
+use crate::rules::{
+    AFFINE, ALL_GROUPS, Field, NO_GROUP, Rules, affine_shape, columns, shapes, source,
+};
+use crate::sums::{Sums, split_source};
 
-/// How particles move.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Field {
-    /// GSVGD, with the part of M that repels.
-    Stein { kernel: Kernel, repulsion: Repulsion, is_fast: bool },
-    /// Along M(∇log π + u), with u by Blob or by a kernel density.
-    Ratio { kernel: Kernel, repulsion: Repulsion, is_blob: bool, is_fast: bool },
-    /// Drift, with noise or without.
-    Diffusion { is_random: bool },
-}
-
-impl Field {
-    /// The kernel, the part of M that repels, and whether sums are fast, of a field that interacts.
-    fn interaction(&self) -> Option<(&Kernel, Repulsion, bool)> {
-        match self {
-            Self::Stein { kernel, repulsion, is_fast }
-            | Self::Ratio { kernel, repulsion, is_fast, .. } => {
-                Some((kernel, *repulsion, *is_fast))
-            }
-            Self::Diffusion { .. } => None,
-        }
-    }
-}
-
-/// What particles move by: all that is the same in every move of a run.
-pub(crate) struct Rules {
-    pub field: Field,
-    pub structure: Structure,
-    pub varying: Option<Varying>,
-    /// Whether there is a preconditioner.
-    pub is_scaled: bool,
-    pub count: usize,
-    /// Bytes of a number.
-    pub size: usize,
-}
-
-impl Rules {
-    /// Whether particles are so few that a move is one kernel.
-    pub(crate) fn are_few(&self) -> bool {
-        let most = if self.size == 4 { MOST_FEW } else { MOST_FEW / 2 };
-        let Field::Stein { kernel, .. } = &self.field else { return false };
-        kernel.affine == 0.0 && (2..=most).contains(&self.count)
-    }
-
-    /// Whether K is stored, which takes less than the particles do.
-    pub(crate) fn store_kernel(&self) -> bool {
-        let Field::Stein { kernel, .. } = &self.field else { return false };
-        let (count, dim) = (self.count, self.structure.dim());
-        kernel.radial == Radial::SquaredExponential
-            && self.size == 4
-            && !self.are_few()
-            && count > MOST_FEW
-            && count <= matrix::MOST.min(2 * dim)
-            && dim >= matrix::LEAST_DIM
-    }
-
-    /// The blocks that the kernel sees, as bits.
-    pub(crate) fn seen(&self) -> u32 {
-        let Some((kernel, ..)) = self.field.interaction() else { return 0 };
-        let of_block = groups(kernel, self.structure.blocks());
-        let seen = of_block.iter().enumerate().filter(|(_, group)| group.is_some());
-        seen.fold(0, |bits, (block, _)| bits | 1 << block)
-    }
-
-    /// Parts that squared distances of few particles come in, and the bytes of all of them.
-    pub(crate) fn parts_of_few(&self) -> (usize, usize) {
-        let groups = self.field.interaction().map_or(0, |(kernel, ..)| {
-            groups(kernel, self.structure.blocks())
-                .iter()
-                .flatten()
-                .max()
-                .map_or(0, |last| last + 1)
-        });
-        let parts = self.structure.dim().div_ceil(FEW_COLUMNS).min(MOST_PARTS);
-        (parts, parts * groups * self.count * (self.count - 1) / 2 * self.size)
-    }
-}
-
-/// The most particles of `kernels/few.cu` in single precision, which fit the shared memory of a block.
-const MOST_FEW: usize = 32;
-const FEW_COLUMNS: usize = 16;
+/// Of `kernels/few.cu`.
 const FEW_THREADS: u32 = 512;
-const MOST_PARTS: usize = 128;
-
-/// Slopes of all factors at once, and of none: what `kernels/flow.cu` is told.
-const ALL_GROUPS: i32 = -2;
-const NO_GROUP: i32 = -3;
-/// The affine part of the kernel.
-const AFFINE: i32 = -4;
 
 /// Threads over particles and coordinates; sums of squares are added block by block.
 const THREADS: usize = 256;
@@ -152,6 +65,7 @@ pub(crate) struct Motion {
 pub(crate) struct World<'b> {
     pub state: &'b Buffer,
     pub score: &'b Buffer,
+    pub log_density: &'b Buffer,
     /// The preconditioner's, if there is one.
     pub scale: Option<&'b Buffer>,
     /// Squared distances. Of few particles: in two places, the present ones in the second if `is_second`. Where K is
@@ -170,143 +84,6 @@ pub(crate) struct World<'b> {
 impl World<'_> {
     pub(crate) fn scale(&self) -> Argument {
         self.scale.map_or(NOTHING, Buffer::arg)
-    }
-}
-
-/// The shapes of the sums of a velocity, each with whether the drift is in it and whose slope it has.
-pub(crate) fn shapes(
-    field: &Field,
-    structure: &Structure,
-    varies: bool,
-    moving: usize,
-    count: usize,
-    size: usize,
-) -> Vec<(Shape, bool, i32)> {
-    let Some((kernel, _, is_fast)) = field.interaction() else { return Vec::new() };
-    let dim = structure.dim();
-    let groups = columns(kernel, structure);
-    let seen = groups.last().map_or(0, |columns| columns.end);
-    let width = match field {
-        Field::Ratio { is_blob, .. } => seen * (1 + usize::from(*is_blob)) + usize::from(*is_blob),
-        _ => (moving + usize::from(varies)) * dim,
-    };
-    let is_ratio = matches!(field, Field::Ratio { .. });
-    let shape = |factors| Shape { count, width, factors, size, is_fast };
-    // κ = Σ k needs no right-hand side: one column of zeros.
-    let kappa = |factors| (Shape { width: 1, ..shape(factors) }, true, NO_GROUP);
-    match kernel.radial {
-        // Products of exponentials are one, of scaled points.
-        Radial::SquaredExponential => {
-            let factors = || vec![Factor { end: seen, profile: Profile::SquaredExponential }];
-            if is_ratio {
-                vec![kappa(factors()), (shape(factors()), false, ALL_GROUPS)]
-            } else {
-                vec![(shape(factors()), true, ALL_GROUPS)]
-            }
-        }
-        Radial::InverseMultiquadric => {
-            let factors = |slope: Option<usize>| {
-                let profile = |group| match slope {
-                    Some(own) if own == group => Profile::MultiquadricSlope,
-                    _ => Profile::InverseMultiquadric,
-                };
-                let ends = groups.iter().enumerate();
-                ends.map(|(g, columns)| Factor { end: columns.end, profile: profile(g) }).collect()
-            };
-            let slopes = (0..groups.len()).map(|g| (shape(factors(Some(g))), false, g as i32));
-            let value = factors(None);
-            let first = if is_ratio { kappa(value) } else { (shape(value), true, NO_GROUP) };
-            std::iter::once(first).chain(slopes).collect()
-        }
-    }
-}
-
-/// Columns of the state that the kernel sees, and of the right-hand side of its affine part, where it has one.
-pub(crate) fn affine_shape(
-    field: &Field,
-    structure: &Structure,
-    moving: usize,
-) -> Option<(usize, usize)> {
-    let (kernel, ..) = field.interaction().filter(|(kernel, ..)| kernel.affine > 0.0)?;
-    let seen = columns(kernel, structure).last().map_or(0, |columns| columns.end);
-    Some((seen, moving * structure.dim()))
-}
-
-/// Bytes of the affine part.
-pub(crate) fn affine_bytes(
-    field: &Field,
-    structure: &Structure,
-    moving: usize,
-    count: usize,
-    size: usize,
-) -> u64 {
-    affine_shape(field, structure, moving)
-        .map_or(0, |(seen, width)| affine::bytes(count, seen, width, size))
-}
-
-/// The columns of the state that every factor of the kernel sees.
-fn columns(kernel: &Kernel, structure: &Structure) -> Vec<Range<usize>> {
-    let (dim, of_block) = (structure.dim(), groups(kernel, structure.blocks()));
-    let last = of_block.iter().flatten().max().copied().unwrap_or(0);
-    let of_group = |group| {
-        let blocks = || (0..of_block.len()).filter(|&block| of_block[block] == Some(group));
-        blocks().min().unwrap_or(0) * dim..(blocks().max().unwrap_or(0) + 1) * dim
-    };
-    (0..=last).map(of_group).collect()
-}
-
-/// The source of `kernels/flow.cu` for a move.
-pub(crate) fn source(rules: &Rules, moving: &[usize]) -> Result<Source> {
-    let Rules { field, structure, varying, is_scaled, count, size } = rules;
-    let plain = Kernel::default();
-    let (kernel, repulsion, _) = field.interaction().unwrap_or((&plain, Repulsion::All, false));
-    let text = dynamics::text(structure, repulsion, varying.as_ref())?;
-    let names: Vec<String> = moving.iter().map(ToString::to_string).collect();
-    let of_block = groups(kernel, structure.blocks());
-    let group_of =
-        of_block.iter().enumerate().rev().fold("-1".to_owned(), |rest, (block, group)| {
-            let group = group.map_or(-1, |group| group as i32);
-            format!("((b) == {block} ? {group} : {rest})")
-        });
-    let text = format!("{text}{}", include_str!("../kernels/flow.cu"));
-    let (text, is_blob) = match field {
-        Field::Ratio { is_blob, .. } => {
-            (format!("{text}{}", include_str!("../kernels/ratio.cu")), u8::from(*is_blob))
-        }
-        _ if rules.are_few() => (format!("{text}{}", include_str!("../kernels/few.cu")), 0),
-        _ => (text, 0),
-    };
-    let source = Source::new(&text, *size);
-    let source = if rules.are_few() {
-        let groups = of_block.iter().flatten().max().map_or(0, |last| last + 1);
-        source
-            .with("COUNT", count)
-            .with("PARTS", rules.parts_of_few().0)
-            .with("GROUPS", groups)
-            .with("RADIAL", profile_of(kernel.radial) as u8)
-    } else {
-        source
-    };
-    Ok(source
-        .with("PRECONDITIONED", u8::from(*is_scaled))
-        .with("IS_BLOB", is_blob)
-        .with("IS_STARRED", u8::from(repulsion == Repulsion::Diffusion))
-        .with("SEEN_BLOCKS", of_block.iter().flatten().count())
-        .with("BLOCKS", structure.blocks())
-        .with("DIMENSION", structure.dim())
-        .with("MOVING_LIST", names.join(","))
-        .with("VARIES", u8::from(varying.is_some()))
-        .with("GROUP_OF(b)", group_of)
-        .with("ALL_GROUPS", ALL_GROUPS)
-        .with("AFFINE", AFFINE)
-        .with("UNIT", format!("{:?}", dynamics::unit(kernel.radial)))
-        .with("SLOPE", format!("{:?}", kernel.radial.slope_ratio(0.0))))
-}
-
-fn profile_of(radial: Radial) -> Profile {
-    match radial {
-        Radial::SquaredExponential => Profile::SquaredExponential,
-        Radial::InverseMultiquadric => Profile::InverseMultiquadric,
     }
 }
 
@@ -360,9 +137,9 @@ fn choose_stored(
 
 impl Motion {
     pub(crate) fn new(device: &Device, rules: &Rules, moving: &[usize]) -> Result<Self> {
-        let Rules { field, structure, varying, count, size, .. } = rules;
+        let Rules { field, structure, count, size, .. } = rules;
         let (count, size, dim) = (*count, *size, structure.dim());
-        let source = source(rules, moving)?;
+        let source = source(rules, moving);
         let bandwidths = |kernel: &Kernel| {
             let columns = columns(kernel, structure);
             Bandwidths::new(device, &kernel.bandwidth, count, columns, size)
@@ -378,14 +155,14 @@ impl Motion {
                 advance: device.kernel(&source, "few_move")?,
             },
             Field::Stein { kernel, .. } | Field::Ratio { kernel, .. } => {
-                let shapes = shapes(field, structure, varying.is_some(), moving.len(), count, size);
+                let shapes = shapes(field, structure, moving.len(), count, size);
                 let parts = shapes.into_iter().map(|(shape, drifts, slope_group)| {
                     Ok(Part { sums: Sums::new(device, shape)?, drifts, slope_group })
                 });
                 let (parts, pairwise) = if rules.store_kernel() {
                     let is_fast = field.interaction().is_some_and(|(.., is_fast)| is_fast);
                     let split = split_source(is_fast, size);
-                    let width = (moving.len() + usize::from(varying.is_some())) * dim;
+                    let width = (moving.len() + dynamics::varying(structure)) * dim;
                     (Vec::new(), Some(Pairwise::new(device, rules, width, is_fast, &split)?))
                 } else {
                     (parts.collect::<Result<Vec<Part>>>()?, None)
@@ -432,9 +209,9 @@ impl Motion {
 
     /// Moves.
     pub(crate) fn run(&mut self, device: &Device, rules: &Rules, world: &World<'_>) -> Result<()> {
-        let World { state, score, moved, fault, seed, .. } = *world;
+        let World { state, score, log_density, moved, fault, seed, .. } = *world;
         let (structure, count) = (&rules.structure, rules.count);
-        let (n, share) = (Argument::from(count), Argument::Double(1.0 / count as f64));
+        let (n, share) = (Argument::from(count), Argument::Double(rules.share()));
         let grid = (self.blocks, 1);
         let threads = (THREADS as u32, 1);
         let [averages, keep_mean, keep_square, add_square] = world.rescaling;
@@ -443,6 +220,7 @@ impl Motion {
                 let arguments = [
                     state.arg(),
                     score.arg(),
+                    log_density.arg(),
                     world.scale(),
                     n,
                     Argument::Wide(seed),
@@ -470,6 +248,7 @@ impl Motion {
                 let arguments = [
                     state.arg(),
                     score.arg(),
+                    log_density.arg(),
                     world.scale(),
                     before.arg(),
                     after.arg(),
@@ -521,6 +300,7 @@ impl Motion {
                         let arguments = [
                             state.arg(),
                             score.arg(),
+                            log_density.arg(),
                             world.scale(),
                             means,
                             h,
@@ -593,7 +373,7 @@ impl Motion {
         field: &mut Interaction,
         (blocks, speeds): (usize, &Buffer),
     ) -> Result<()> {
-        let World { state, score, moved, fault, .. } = *world;
+        let World { state, score, log_density, moved, fault, .. } = *world;
         let [averages, keep_mean, keep_square, add_square] = world.rescaling;
         let (structure, count) = (&rules.structure, rules.count);
         let Interaction { bandwidths, mean, velocity, parts, prepare, combine, .. } = field;
@@ -618,6 +398,7 @@ impl Motion {
             let arguments = [
                 state.arg(),
                 score.arg(),
+                log_density.arg(),
                 world.scale(),
                 mean.arg(),
                 bandwidths.h.arg(),

@@ -10,8 +10,8 @@ use crate::launch::Argument;
 
 /// How a target is evaluated.
 enum Way {
-    /// A thread a particle.
-    PerParticle { kernel: CudaFunction, data: Buffer },
+    /// A thread or a warp a particle.
+    PerParticle { kernel: CudaFunction, data: Buffer, lanes: usize },
     /// Targets with a linear predictor.
     Linear { kernel: CudaFunction, data: Data, precision: f64, shared: usize },
     /// Networks, a block a particle.
@@ -92,15 +92,20 @@ impl Fit {
     }
 }
 
+/// Threads that share a particle: a warp, where it has coordinates for most of them.
+fn lanes(dim: usize) -> usize {
+    if dim > 16 { 32 } else { 1 }
+}
+
 /// The kernel's source for what a target says of itself; none for what does not fit a block.
 pub(crate) fn source(own: &DeviceSource, dim: usize, size: usize) -> Option<Source> {
-    let text = |code: &str, kernel: &str| {
-        Source::new(&format!("{code}\n{kernel}"), size).with("DIMENSION", dim)
+    let text = |first: &str, second: &str| {
+        Source::new(&format!("{first}\n{second}"), size).with("DIMENSION", dim)
     };
     Some(match own {
         DeviceSource::PerParticle { code, .. } => {
             let code = format!("__device__ __forceinline__ {code}");
-            text(&code, include_str!("../kernels/target.cu"))
+            text(include_str!("../kernels/target.cu"), &code).with("LANES", lanes(dim))
         }
         DeviceSource::Linear { .. } if dim > MOST_LINEAR => return None,
         DeviceSource::Linear { code, .. } => {
@@ -145,7 +150,7 @@ impl<'a, T: Real> Target<'a, T> {
         let way = match own.zip(kernel) {
             None => Way::Host,
             Some((DeviceSource::PerParticle { data, .. }, kernel)) => {
-                Way::PerParticle { kernel, data: upload(&data)? }
+                Way::PerParticle { kernel, data: upload(&data)?, lanes: lanes(dim) }
             }
             Some((DeviceSource::Linear { rows, outcomes, precision, .. }, kernel)) => {
                 let shared = (64 * (dim + 1) + 32 * 33 + 32) * size;
@@ -194,7 +199,7 @@ impl<'a, T: Real> Target<'a, T> {
         let Places { state, row, count, score, log_density, moved, fault, .. } = at;
         let batches = self.batches.as_ref().filter(|_| at.batch.is_some());
         match &self.way {
-            Way::PerParticle { kernel, data } => {
+            Way::PerParticle { kernel, data, lanes } => {
                 let arguments = [
                     state.arg(),
                     count.into(),
@@ -205,7 +210,7 @@ impl<'a, T: Real> Target<'a, T> {
                     moved,
                     fault.arg(),
                 ];
-                device.launch(kernel, (count.div_ceil(128), 1), (128, 1), 0, &arguments)
+                device.launch(kernel, ((count * lanes).div_ceil(128), 1), (128, 1), 0, &arguments)
             }
             Way::Linear { kernel, data, precision, shared } => {
                 let [taken, rows, scale] = data.taken(batches);

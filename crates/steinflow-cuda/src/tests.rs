@@ -7,9 +7,8 @@ use steinflow_models::network::{Architecture, Bnn, Precisions};
 use steinflow_models::toy::{Banana, Crescent, Funnel, Gaussian, Isotropic, Ring, TriCrescent};
 
 use crate::device::Source;
-use crate::dynamics::Varying;
-use crate::motion::{self, Field, Rules, shapes};
-use crate::{Cuda, affine, bandwidth, flow, launch, matrix, target};
+use crate::rules::{self, Field, Rules, shapes};
+use crate::{Cuda, affine, bandwidth, core, launch, matrix, target};
 
 /// PTX for the oldest architecture that is taken, and for the newest that is aimed at.
 fn compile(source: &Source, what: &str) {
@@ -34,7 +33,18 @@ fn kernels_compile_for_flows_and_sums() {
         return;
     }
     let mut sums: Vec<Source> = Vec::new();
-    for name in ["ld", "svgd", "sghmc-stein-alt", "sgnht-blob-alt", "third-order-gfsd", "de"] {
+    for name in [
+        "ld",
+        "svgd",
+        "sghmc-stein-alt",
+        "sgnht-blob-alt",
+        "third-order-gfsd",
+        "de",
+        "sgrld",
+        "rsvgd",
+        "sgrhmc-stein",
+        "sgrhmc-blob-alt",
+    ] {
         for (radial, view) in [
             (Radial::SquaredExponential, View::Joint),
             (Radial::InverseMultiquadric, View::Product),
@@ -42,7 +52,7 @@ fn kernels_compile_for_flows_and_sums() {
         ] {
             let (method, parameters) = (Method::named(name).unwrap(), Parameters::default());
             let kernel = Kernel { radial, view, ..Kernel::default() };
-            let (field, varying): (Field, Option<Varying>) =
+            let (field, locals): (Field, Option<String>) =
                 Cuda::new(0, &method, &parameters, kernel).unwrap().into_parts();
             for (dim, size) in [(1, 4), (2, 8), (20, 4), (60, 4)] {
                 let structure = method.build_dynamics::<f64>(&parameters).structure(dim);
@@ -50,16 +60,16 @@ fn kernels_compile_for_flows_and_sums() {
                 for (moving, count, is_scaled) in [(&moving[..1], 100, false), (&moving, 13, true)]
                 {
                     let (field, structure) = (field.clone(), structure.clone());
-                    let varying = varying.clone();
-                    let rules = Rules { field, structure, varying, is_scaled, count, size };
+                    let locals = locals.clone();
+                    let eigenvalue = 1.0;
+                    let rules =
+                        Rules { field, structure, locals, is_scaled, count, size, eigenvalue };
                     if dim < 20 {
-                        compile(&motion::source(&rules, moving).unwrap(), name);
+                        compile(&rules::source(&rules, moving), name);
                     }
-                    let Rules { field, structure, varying, .. } = rules;
+                    let Rules { field, structure, .. } = rules;
                     let width = moving.len();
-                    for (shape, ..) in
-                        shapes(&field, &structure, varying.is_some(), width, 100, size)
-                    {
+                    for (shape, ..) in shapes(&field, &structure, width, 100, size) {
                         for source in [shape.source(), shape.split_source()] {
                             if !(size == 8 && source.text.contains("split_rows")) {
                                 sums.push(source);
@@ -81,7 +91,7 @@ fn kernels_compile_for_flows_and_sums() {
     }
     for size in [4, 8] {
         compile(&bandwidth::source(size), "bandwidths");
-        compile(&flow::source(size), "steps");
+        compile(&core::source(size), "steps");
         compile(&affine::source(size), "affine");
     }
 }

@@ -3,16 +3,17 @@
 use std::ops::ControlFlow;
 
 use serde_json::Value;
-use steinflow::field::TimeUnit;
+use steinflow::dynamics::metric::{EnergyMetric, EnergySign};
+use steinflow::field::{CurlForm, TimeUnit};
 use steinflow::flow::{Engine, Flow, Parts, Request};
-use steinflow::integrator::{self, Euler, Integrator, StepSize, SymmetricSplitting};
+use steinflow::integrator::{self, Euler, ImplicitDrift, Integrator, StepSize, SymmetricSplitting};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
 use steinflow::method::{Method, Parameters};
 use steinflow::precondition::RootMeanSquare;
-use steinflow::run::{NonFinitePolicy, Saved, Snapshot, Trace};
+use steinflow::run::{Checkpoint, NonFinitePolicy, Resampling, Saved, Snapshot, Trace};
 use steinflow::target::PerParticle;
 use steinflow::testing::random_states;
-use steinflow::{Error, LogDensity, Matrix, Real, Sampler};
+use steinflow::{Error, LogDensity, Matrix, Outcome, Real, Sampler};
 use steinflow_cuda::{Cuda, devices};
 use steinflow_models::Describe as _;
 use steinflow_models::network::{Activation, Architecture, Bnn, Precisions};
@@ -34,7 +35,7 @@ fn has_gpu() -> bool {
     }
 }
 
-const DETERMINISTIC: [&str; 11] = [
+const DETERMINISTIC: [&str; 16] = [
     "svgd",
     "sghmc-stein",
     "sghmc-stein-alt",
@@ -46,6 +47,11 @@ const DETERMINISTIC: [&str; 11] = [
     "sghmc-blob",
     "sgnht-blob-alt",
     "sghmc-gfsd",
+    "rsvgd",
+    "sgrhmc-stein",
+    "sgrhmc-stein-alt",
+    "sgrhmc-blob-alt",
+    "sgrld-gfsd",
 ];
 
 fn cuda(method: &str, kernel: &Kernel) -> Cuda {
@@ -277,7 +283,7 @@ fn reference_vectors() {
         let rows: Vec<Vec<f64>> = serde_json::from_value(value.clone()).unwrap();
         Matrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
     };
-    let parameters = Parameters {
+    let mut parameters = Parameters {
         friction: number("A"),
         sigma: number("sigma2").sqrt(),
         mu: number("mu"),
@@ -290,13 +296,18 @@ fn reference_vectors() {
     for (key, expected) in case["after_steps"].as_object().unwrap() {
         let parts: Vec<&str> = key.split('/').collect();
         let [dynamics, view, bandwidth, scheme] = parts[..] else { panic!("key {key}") };
+        let is_printed = dynamics.ends_with("_logdensity");
+        let sign = if is_printed { EnergySign::LogDensity } else { EnergySign::Energy };
+        let (scale, offset) = (number("metric_D"), number("metric_C"));
+        parameters.metric = EnergyMetric { scale, offset, sign };
         let (method, blocks): (&str, &[&str]) = match dynamics {
             "svgd" => ("svgd", &["theta"]),
+            "rsvgd" | "rsvgd_logdensity" => ("rsvgd", &["theta"]),
             "sghmc" => ("sghmc-stein", &["theta", "r"]),
+            "sgrhmc" | "sgrhmc_logdensity" => ("sgrhmc-stein", &["theta", "r"]),
             "sgnht" => ("sgnht-stein", &["theta", "r", "xi"]),
             "third" => ("third-order-stein", &["theta", "r", "s"]),
-            // Those with a metric do not run on a GPU.
-            _ => continue,
+            other => panic!("{other}"),
         };
         let bandwidth = if bandwidth == "median" {
             Bandwidth::MedianLog
@@ -329,7 +340,7 @@ fn reference_vectors() {
         assert!(off < 1e-4, "{key}: {off:e}");
         checked += 1;
     }
-    assert_eq!(checked, 38);
+    assert_eq!(checked, 66);
 }
 
 fn start<'a, T: Real>(
@@ -360,9 +371,14 @@ fn targets_are_those_of_the_host() {
     }
     let covariance = Matrix::from_fn(3, 3, |i, j| if i == j { 1.0 + i as f64 } else { 0.3 });
     let gaussian = Gaussian::new(vec![1.0, -2.0, 0.5], covariance).unwrap();
-    let targets: [(&str, Box<dyn LogDensity<f64>>); 12] = [
+    let covariance = Matrix::from_fn(19, 19, |i, j| if i == j { 2.0 } else { 0.4 });
+    let wide = Gaussian::new((0..19).map(f64::from).collect(), covariance).unwrap();
+    let targets: [(&str, Box<dyn LogDensity<f64>>); 15] = [
         ("gaussian", Box::new(gaussian)),
         ("isotropic", Box::new(Isotropic::new(5).unwrap())),
+        ("wide isotropic", Box::new(Isotropic::new(75).unwrap())),
+        ("wide gaussian", Box::new(wide)),
+        ("wide funnel", Box::new(Funnel::new(33).unwrap())),
         ("tri-crescent", Box::new(TriCrescent)),
         ("crescent", Box::new(Crescent)),
         ("banana", Box::new(Banana::default())),
@@ -517,6 +533,95 @@ fn rules_with_averages_and_affine_kernels_are_those_of_the_host() {
     }
 }
 
+/// A run in units of λ with implicit steps and a joint accept step, as it is by default after a warm-up.
+fn joint(
+    count: usize,
+    steps: u64,
+    engine: Option<Cuda>,
+    from: Option<Checkpoint<f64>>,
+) -> Outcome<f64> {
+    let method = Method::named("sghmc-stein").unwrap();
+    let (kernel, parameters) = held();
+    let field = method.build_field(kernel, &parameters, None).unwrap();
+    let mut sampler = Sampler::<f64>::new(TriCrescent, method.build_dynamics(&parameters), field)
+        .start_at(random_states(count, 2, 6))
+        .phase(ImplicitDrift, steps, StepSize::Constant(0.3))
+        .resample(Resampling::Time { time: 2.0, jitter: 0.2 })
+        .joint_accept();
+    if let Some(engine) = engine {
+        sampler = sampler.on(engine);
+    }
+    if let Some(checkpoint) = from {
+        sampler = sampler.resume_from(checkpoint);
+    }
+    sampler.run().unwrap()
+}
+
+/// A kernel on θ with an affine part, and time in units of λ without friction.
+fn held() -> (Kernel, Parameters) {
+    let bandwidth = Bandwidth::parse("white:4").unwrap();
+    let kernel = Kernel { view: View::Theta, affine: 1.0, bandwidth, ..Kernel::default() };
+    let time_unit = TimeUnit::Eigenvalue;
+    (kernel, Parameters { friction: 0.0, time_unit, ..Parameters::default() })
+}
+
+#[test]
+fn midpoint_steps_and_time_in_units_of_lambda_are_those_of_the_host() {
+    if !has_gpu() {
+        return;
+    }
+    let target = Isotropic::new(3).unwrap();
+    for (method, rule) in [
+        ("sghmc-stein", "midpoint-splitting"),
+        ("sgnht-stein", "midpoint-drift"),
+        ("sghmc-blob", "midpoint-splitting"),
+        ("sghmc-stein", "implicit-drift"),
+    ] {
+        // One kernel a move, pairs, and a stored K.
+        for (count, time_unit) in
+            [(20, TimeUnit::Particles), (20, TimeUnit::Eigenvalue), (150, TimeUnit::Eigenvalue)]
+        {
+            let method = Method::named(method).unwrap();
+            let parameters = Parameters { time_unit, ..Parameters::default() };
+            let run = |on_gpu: bool| {
+                let field = method.build_field(Kernel::default(), &parameters, None).unwrap();
+                let sampler =
+                    Sampler::<f64>::new(target, method.build_dynamics(&parameters), field)
+                        .start_at(random_states(count, 3, 5))
+                        .phase(integrator::named::<f64>(rule).unwrap(), 5, StepSize::Constant(0.2));
+                let engine = Cuda::new(0, &method, &parameters, Kernel::default()).unwrap();
+                let sampler = if on_gpu { sampler.on(engine) } else { sampler };
+                let end = sampler.run().unwrap();
+                (end.state, end.gradients)
+            };
+            let ((found, asked), (expected, gradients)) = (run(true), run(false));
+            let off = error(&found, &expected);
+            assert!(off < 1e-11, "{} {rule} N={count} {time_unit:?}: {off:e}", method.name);
+            assert_eq!(asked, gradients, "{} {rule}", method.name);
+        }
+    }
+}
+
+#[test]
+fn a_joint_accept_step_is_that_of_the_host() {
+    if !has_gpu() {
+        return;
+    }
+    let method = Method::named("sghmc-stein").unwrap();
+    let (kernel, parameters) = held();
+    let engine = || Cuda::new(0, &method, &parameters, kernel.clone()).unwrap();
+    for count in [25, 60] {
+        let (found, expected) =
+            (joint(count, 40, Some(engine()), None), joint(count, 40, None, None));
+        let off = error(&found.state, &expected.state);
+        assert!(off < 1e-7, "N={count}: {off:e}");
+        assert_eq!(found.acceptance, expected.acceptance);
+        assert!(found.acceptance.unwrap() > 0.0);
+        let half = joint(count, 17, Some(engine()), None).checkpoint;
+        assert_eq!(found.state, joint(count, 40, Some(engine()), Some(half)).state, "N={count}");
+    }
+}
+
 /// Rows of random features, the class by the first.
 fn logistic<T: Real>(rows: usize, features: usize) -> LogisticRegression<T> {
     let x = random_states(rows, features, 4);
@@ -589,6 +694,9 @@ fn the_same_bits_again_and_after_a_resume() {
         ("sgnht-stein", 100, 60),
         ("sghmc-stein", 20, 60),
         ("sgnht-stein", 150, 200),
+        ("sgrld", 100, 2),
+        ("sgrhmc-stein", 100, 3),
+        ("rsvgd", 20, 60),
     ] {
         let target = Isotropic::new(dim).unwrap();
         let theta = random_states(count, dim, 5).cast::<f32>();
@@ -723,14 +831,14 @@ fn what_does_not_run_is_refused_by_name() {
         let method = Method::named(name).unwrap();
         Cuda::new(0, &method, &parameters, kernel).unwrap_err().to_string()
     };
-    for name in ["sgrld", "sgrhmc-stein", "gfsf", "sge", "svgd-product", "lawgd"] {
+    for name in ["gfsf", "sge", "svgd-product", "lawgd"] {
         let text = refuse(name, Kernel::default(), Parameters::default());
         assert!(text.contains(name) && text.contains("does not run on a GPU"), "{text}");
     }
     let affine = Kernel { affine: 1.0, ..Kernel::default() };
     assert!(refuse("sgnht-stein", affine, Parameters::default()).starts_with("affine is 1"));
-    let held = Parameters { time_unit: TimeUnit::Eigenvalue, ..Parameters::default() };
-    assert!(refuse("sghmc-stein", Kernel::default(), held).starts_with("time unit is lambda"));
+    let skew = Parameters { curl: CurlForm::Symmetrised, ..Parameters::default() };
+    assert!(refuse("sgnht-stein", Kernel::default(), skew).starts_with("curl is symmetrised"));
 }
 
 /// Without a GPU there is one clear line; with one, too much is refused before anything is moved.

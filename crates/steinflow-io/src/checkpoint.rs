@@ -21,6 +21,7 @@ use sha2::{Digest as _, Sha256};
 use steinflow::Real;
 use steinflow::run::{Checkpoint, Samples, TraceRow};
 
+use crate::checksum::Summing;
 use crate::{Error, Result};
 use bytes::{Damage, Eye};
 
@@ -72,12 +73,12 @@ pub fn write_checkpoint<T: Real>(run: &SavedRun<'_, T>, out: impl Write) -> io::
     // Twice through the numbers, so that they are never in memory as bytes.
     let mut length = Counter(0);
     payload::write(run, &mut length)?;
-    let mut out = Hashing { out: BufWriter::with_capacity(1 << 16, out), hasher: Sha256::new() };
+    let mut out = Summing::new(BufWriter::with_capacity(1 << 16, out));
     out.write_all(format!("{NAME}{VERSION}\n").as_bytes())?;
     out.write_all(&length.0.to_le_bytes())?;
     payload::write(run, &mut out)?;
-    let Hashing { mut out, hasher } = out;
-    out.write_all(hasher.finalize().as_slice())?;
+    let checksum = out.digest();
+    out.write_all(&checksum)?;
     out.flush()
 }
 
@@ -175,23 +176,5 @@ impl Write for Counter {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Takes the fingerprint of what goes through it.
-struct Hashing<W> {
-    out: W,
-    hasher: Sha256,
-}
-
-impl<W: Write> Write for Hashing<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }

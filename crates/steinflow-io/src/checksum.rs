@@ -42,6 +42,11 @@ impl<W> Summing<W> {
     pub(crate) fn finish(self) -> String {
         hexadecimal(self.sum)
     }
+
+    /// The checksum of what went through it so far.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        self.sum.clone().finalize().into()
+    }
 }
 
 impl<W: Write> Write for Summing<W> {

@@ -1,15 +1,15 @@
 //! The other ranks: they wait for requests and answer them.
 
-use steinflow::engine::write_kernel_sums;
-use steinflow::team::{ROWS_OF_A_CUT, share};
-use steinflow::{LogDensity, Matrix, Minibatch, Real};
+use std::ops::Range;
 
-use crate::leader::{PARTICLES_OF_A_CUT, Shape, rows_of_batches, sums_within, with_sums};
-use crate::wire::{broadcast, rank, size};
-use crate::words::{
-    Kind, broadcast_numbers, hear, hear_patiently, hear_text, receive_numbers, send_answer,
-    send_numbers,
-};
+use steinflow::engine::{batch_sums, write_kernel_sums};
+use steinflow::team::{ROWS_OF_A_CUT, share};
+use steinflow::{LogDensity, Matrix, Minibatch};
+
+use crate::leader::{PARTICLES_OF_A_CUT, rows_of_batches};
+use crate::sums::{Shape, entries};
+use crate::wire::{broadcast, rank, receive, send, size};
+use crate::words::{Kind, Number, hear, hear_patiently, hear_text, send_answer};
 
 /// What rank 0 wants of a process that has nothing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub fn report(ready: &Result<(), String>) {
 }
 
 /// Answers requests until the run ends.
-pub fn serve<T: Real>(target: &dyn LogDensity<T>) {
+pub fn serve<T: Number>(target: &dyn LogDensity<T>) {
     loop {
         match hear() {
             (Kind::Evaluate, sizes) => evaluate(target, sizes),
@@ -52,7 +52,7 @@ pub fn serve<T: Real>(target: &dyn LogDensity<T>) {
     }
 }
 
-fn evaluate<T: Real>(target: &dyn LogDensity<T>, [count, dim, batch]: [u64; 3]) {
+fn evaluate<T: Number>(target: &dyn LogDensity<T>, [count, dim, batch]: [u64; 3]) {
     let batch = (batch > 0).then(|| {
         let (mut scale, mut indices) = ([0.0], vec![0_u64; batch as usize - 1]);
         broadcast(&mut scale);
@@ -61,8 +61,8 @@ fn evaluate<T: Real>(target: &dyn LogDensity<T>, [count, dim, batch]: [u64; 3]) 
     });
     let (own, dim) =
         (share(count as usize, PARTICLES_OF_A_CUT, size(), rank()).len(), dim as usize);
-    let theta = Matrix::from_vec(receive_numbers(0, own * dim), own, dim);
-    let theta: Matrix<T> = theta.expect("as many as were asked for");
+    let mut theta = Matrix::<T>::zeros(own, dim);
+    receive(0, theta.as_mut_slice());
     let (mut values, mut score) = (vec![T::zero(); own], Matrix::zeros(own, dim));
     let done = target.evaluate(theta.as_ref(), batch.as_ref(), &mut values, score.as_mut());
     send_answer(0, &done.map_err(|error| error.to_string()));
@@ -70,39 +70,38 @@ fn evaluate<T: Real>(target: &dyn LogDensity<T>, [count, dim, batch]: [u64; 3]) 
     let mut wanted = [0_u64];
     broadcast(&mut wanted);
     if wanted[0] == 1 {
-        values.extend_from_slice(score.as_slice());
-        send_numbers(0, values);
+        send(0, &values);
+        send(0, score.as_slice());
     }
 }
 
-fn hear_shape(words: u64) -> Shape {
-    let mut words = vec![0_u64; words as usize];
-    broadcast(&mut words);
-    Shape::read(&words)
-}
-
-fn sums<T: Real>([words, ..]: [u64; 3]) {
-    let shape = hear_shape(words);
-    let numbers = broadcast_numbers(vec![T::zero(); shape.numbers(shape.count)]);
+fn sums<T: Number>([words, ..]: [u64; 3]) {
+    let shape = Shape::hear(words);
     let own = share(shape.count, ROWS_OF_A_CUT, size(), rank());
-    let found: Vec<T> = with_sums(&shape, shape.count, &numbers, |sums| {
-        let mut out: Vec<Matrix<T>> =
-            shape.widths.iter().map(|&width| Matrix::zeros(shape.count, width)).collect();
-        write_kernel_sums(sums, own.clone(), &mut out.iter_mut().collect::<Vec<_>>());
-        let rows =
-            |out: &Matrix<T>| out.as_slice()[own.start * out.cols()..own.end * out.cols()].to_vec();
-        out.iter().flat_map(rows).collect()
+    let found = shape.find::<T>(shape.count, broadcast, |sums, out| {
+        write_kernel_sums(sums, own.clone(), out);
     });
-    send_numbers(0, found);
+    give(&found, &own);
 }
 
-fn batches<T: Real>([words, batches, _]: [u64; 3]) {
-    let shape = hear_shape(words);
+fn batches<T: Number>([words, batches, _]: [u64; 3]) {
+    let shape = Shape::hear(words);
     let mut sizes = vec![0_u64; batches as usize];
     broadcast(&mut sizes);
     let sizes: Vec<usize> = sizes.into_iter().map(|size| size as usize).collect();
     let own = share(sizes.len(), 1, size(), rank());
     let count = rows_of_batches(&sizes, &own).len();
-    let numbers: Vec<T> = receive_numbers(0, shape.numbers(count));
-    send_numbers(0, sums_within(&shape, &numbers, &sizes[own]));
+    let found = shape.find::<T>(
+        count,
+        |numbers| receive(0, numbers),
+        |sums, out| batch_sums(sums, &sizes[own], out),
+    );
+    give(&found, &(0..count));
+}
+
+/// Gives rank 0 some rows of what was found.
+fn give<T: Number>(found: &[Matrix<T>], rows: &Range<usize>) {
+    for matrix in found {
+        send(0, &matrix.as_slice()[entries(rows, matrix.cols())]);
+    }
 }

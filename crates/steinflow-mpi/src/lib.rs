@@ -17,6 +17,7 @@
 mod helper;
 pub mod jobs;
 mod leader;
+mod sums;
 #[cfg(not(feature = "mpi"))]
 #[path = "nobody.rs"]
 mod wire;
@@ -27,4 +28,5 @@ mod world;
 
 pub use helper::{Call, await_call, report, serve};
 pub use leader::{OverRanks, Ranks, Session, dismiss};
+pub use words::Number;
 pub use world::{OnSilence, World, is_helper};

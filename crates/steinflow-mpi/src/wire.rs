@@ -64,11 +64,24 @@ pub(crate) fn size() -> usize {
     SIZE.load(Ordering::Relaxed)
 }
 
+/// Numbers that are broadcast at once: enough for a pipeline through all ranks, and a copy of them stays in a cache.
+const BROADCAST: usize = 1 << 19;
+
 /// From rank 0 to all.
 pub(crate) fn broadcast<N: Equivalence>(numbers: &mut [N]) {
     let world = SimpleCommunicator::world();
-    for piece in numbers.chunks_mut(PIECE) {
+    for piece in numbers.chunks_mut(BROADCAST) {
         world.process_at_rank(0).broadcast_into(piece);
+    }
+}
+
+/// Rank 0's side of [`broadcast`], for numbers that it may not change, as MPI would ask for.
+pub(crate) fn tell<N: Equivalence + Copy>(numbers: &[N]) {
+    let mut copy = Vec::new();
+    for piece in numbers.chunks(BROADCAST) {
+        copy.clear();
+        copy.extend_from_slice(piece);
+        broadcast(&mut copy);
     }
 }
 

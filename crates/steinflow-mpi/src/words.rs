@@ -1,11 +1,16 @@
-//! What ranks say to one another: requests with their sizes, answers, text, and numbers in either precision.
+//! What ranks say to one another: requests with their sizes, answers and text.
 
-use std::any::Any;
 use std::time::Duration;
 
 use steinflow::Real;
 
-use crate::wire::{broadcast, broadcast_words, receive, send};
+use crate::wire::{Equivalence, broadcast, broadcast_words, receive, send};
+
+/// A number that travels as it is.
+pub trait Number: Real + Equivalence {}
+
+impl Number for f32 {}
+impl Number for f64 {}
 
 /// What rank 0 asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,32 +95,4 @@ pub(crate) fn receive_answer(from: usize) -> Result<(), String> {
     let mut message = vec![0_u8; head[1] as usize];
     receive(from, &mut message);
     if head[0] == 0 { Ok(()) } else { Err(String::from_utf8_lossy(&message).into_owned()) }
-}
-
-/// Does one thing or the other with numbers, as their precision is.
-fn by_precision(
-    numbers: &mut dyn Any,
-    single: impl FnOnce(&mut Vec<f32>),
-    double: impl FnOnce(&mut Vec<f64>),
-) {
-    if let Some(numbers) = numbers.downcast_mut::<Vec<f32>>() {
-        single(numbers);
-    } else if let Some(numbers) = numbers.downcast_mut::<Vec<f64>>() {
-        double(numbers);
-    }
-}
-
-pub(crate) fn broadcast_numbers<T: Real>(mut numbers: Vec<T>) -> Vec<T> {
-    by_precision(&mut numbers, |numbers| broadcast(numbers), |numbers| broadcast(numbers));
-    numbers
-}
-
-pub(crate) fn send_numbers<T: Real>(to: usize, mut numbers: Vec<T>) {
-    by_precision(&mut numbers, |numbers| send(to, numbers), |numbers| send(to, numbers));
-}
-
-pub(crate) fn receive_numbers<T: Real>(from: usize, count: usize) -> Vec<T> {
-    let mut numbers = vec![T::zero(); count];
-    by_precision(&mut numbers, |numbers| receive(from, numbers), |numbers| receive(from, numbers));
-    numbers
 }

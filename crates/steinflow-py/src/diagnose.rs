@@ -11,7 +11,7 @@ use steinflow::diagnostics::{
 };
 use steinflow::dynamics::{Dynamics, Langevin};
 use steinflow::kernel::{Bandwidth, Radial};
-use steinflow::run::{Samples, WarmMoments};
+use steinflow::run::{Samples, Standing, WarmMoments};
 use steinflow_models::NETWORK;
 
 use crate::arrays::{Array2, Number, Rows, matrix};
@@ -91,12 +91,12 @@ pub struct Drawn {
     draws: usize,
     mean: Vec<f64>,
     sd: Vec<f64>,
-    is_settled: bool,
+    standing: String,
 }
 
 impl From<Drawn> for WarmMoments {
-    fn from(Drawn { draws, mean, sd, is_settled }: Drawn) -> Self {
-        Self { draws, mean, sd, is_settled }
+    fn from(Drawn { draws, mean, sd, standing }: Drawn) -> Self {
+        Self { draws, mean, sd, standing: Standing::named(&standing) }
     }
 }
 

@@ -218,7 +218,7 @@ fn moments<'py>(py: Python<'py>, draws: &WarmMoments) -> PyResult<Bound<'py, PyD
     found.set_item("draws", draws.draws)?;
     found.set_item("mean", draws.mean.clone())?;
     found.set_item("sd", draws.sd.clone())?;
-    found.set_item("is_settled", draws.is_settled)?;
+    found.set_item("standing", draws.standing.name())?;
     Ok(found)
 }
 

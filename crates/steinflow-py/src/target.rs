@@ -6,7 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use steinflow::ensemble::Widened;
-use steinflow::run::WarmMoments;
+use steinflow::run::{Standing, WarmMoments};
 use steinflow::{LogDensity, MatMut, MatRef, Minibatch, Result};
 use steinflow_config::{Config, Start};
 use steinflow_models::Model;
@@ -40,7 +40,7 @@ impl Target<'_> {
             draws: usize::MAX,
             sd: (0..exact.mean.len()).map(|j| exact.covariance.row(j)[j].sqrt()).collect(),
             mean: exact.mean,
-            is_settled: true,
+            standing: Standing::Settled,
         }))
     }
 

@@ -83,6 +83,20 @@ pub trait Dynamics<T: Real = f64>: Send + Sync {
     fn curl_divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
         let _ = (at, out);
     }
+
+    /// What varies as text, where it is known at a coordinate from that coordinate alone: then a device needs no
+    /// help from the host. A function of CUDA C++,
+    ///
+    /// ```text
+    /// __device__ void locals(const real *z, real log_density, real score, real *c, real *of_a, real *of_c)
+    /// ```
+    ///
+    /// is given the coordinate in every block, log π(θ) of the particle and its score at the coordinate. It writes a
+    /// coefficient for every block of A and C that varies, in the order of their numbers, and of ∇·A and ∇·C the
+    /// rows of the coordinate in every block, which hold zeros on entry.
+    fn device_source(&self) -> Option<String> {
+        None
+    }
 }
 
 /// One particle, as a dynamics sees it.
@@ -119,6 +133,9 @@ macro_rules! delegate_to_pointee {
             }
             fn curl_divergence(&self, at: &Point<'_, T>, out: &mut [T]) {
                 (**self).curl_divergence(at, out);
+            }
+            fn device_source(&self) -> Option<String> {
+                (**self).device_source()
             }
         }
     )*};

@@ -66,7 +66,9 @@ impl Minibatch {
 pub enum DeviceSource {
     /// Evaluated a particle at a time.
     PerParticle {
-        /// A C++ function `real log_density(const real *theta, real *score, const real *data)`.
+        /// A C++ function `real log_density(const real *theta, real *score, const real *data)`. LANES threads call it
+        /// for the same particle: in many dimensions they may share the coordinates, from LANE on every LANES-th, and
+        /// add up what they found by `total(x)`.
         code: String,
         /// Numbers that it reads.
         data: Vec<f64>,

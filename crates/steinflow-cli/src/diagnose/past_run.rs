@@ -5,7 +5,7 @@ use std::path::Path;
 use steinflow::Matrix;
 use steinflow::diagnostics::{Course, StopRule};
 use steinflow::dynamics::{Dynamics, Structure};
-use steinflow::run::{Samples, WarmMoments};
+use steinflow::run::{Samples, Standing, WarmMoments};
 use steinflow_io::Values;
 use steinflow_io::record::{self, FinishedRun, Table, column};
 use steinflow_models::network::NetworkFit;
@@ -63,7 +63,7 @@ impl PastRun {
             draws: draws.draws,
             mean: draws.mean,
             sd: draws.sd,
-            is_settled: draws.is_settled,
+            standing: Standing::named(&draws.standing),
         });
         let stop_rule = summary.ensemble.map(|ensemble| StopRule {
             is_met: ensemble.done,

@@ -5,7 +5,7 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use steinflow::diagnostics::{Course, Judged, StopRule, Verdict};
 use steinflow::dynamics::Structure;
-use steinflow::run::{Samples, WarmMoments};
+use steinflow::run::{Samples, Standing, WarmMoments};
 use steinflow::{LogDensity, Matrix, Real};
 use steinflow_io::record::{Diagnosis, Evidence};
 use steinflow_models::{Model, NETWORK};
@@ -49,7 +49,7 @@ pub fn judge_through<T: Real>(
         draws: usize::MAX,
         sd: (0..exact.mean.len()).map(|j| exact.covariance.row(j)[j].sqrt()).collect(),
         mean: exact.mean,
-        is_settled: true,
+        standing: Standing::Settled,
     });
     judge_by(config, target, exact.as_ref(), left)
 }

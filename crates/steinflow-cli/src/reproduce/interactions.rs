@@ -14,7 +14,7 @@ use steinflow::{MatRef, Matrix, Sampler};
 use steinflow_io::plot::{Key, Layer, Mark, Panel, Panels};
 use steinflow_models::ModelSpec;
 
-use super::study::Study;
+use super::study::{Study, Way};
 use crate::args::CommonArguments;
 use crate::error::Result;
 
@@ -75,7 +75,8 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
         }
     }
     let mut study = Study::begin(arguments, "interactions", SETTINGS)?;
-    let rows: Vec<Result<Row, String>> = study.run_in_turn(
+    let rows: Vec<Result<Row, String>> = study.run_in(
+        Way::InTurn,
         "cost and error",
         &jobs,
         |(particles, others, seed)| format!("{particles}, meets {}, seed {seed}", name(*others)),

@@ -33,7 +33,7 @@ enum Post {
 
 /// How jobs are done.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub enum Way {
     /// A core each, as many at a time as there are.
     SideBySide,
     /// All cores of rank 0 each, one after another: for jobs that take time.
@@ -78,18 +78,8 @@ impl Study {
         self.run_in(Way::SideBySide, name, jobs, key, work)
     }
 
-    /// As [`Study::run`], for jobs whose time is measured: one after another, with all cores of rank 0.
-    pub fn run_in_turn<J: Sync, R: Send + Serialize + DeserializeOwned>(
-        &mut self,
-        name: &'static str,
-        jobs: &[J],
-        key: impl Fn(&J) -> String,
-        work: impl Fn(&J) -> R + Sync,
-    ) -> Result<Vec<R>> {
-        self.run_in(Way::InTurn, name, jobs, key, work)
-    }
-
-    fn run_in<J: Sync, R: Send + Serialize + DeserializeOwned>(
+    /// As [`Study::run`], in one way or the other.
+    pub fn run_in<J: Sync, R: Send + Serialize + DeserializeOwned>(
         &mut self,
         way: Way,
         name: &'static str,

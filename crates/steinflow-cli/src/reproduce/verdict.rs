@@ -65,6 +65,8 @@ struct Case {
     mean_error: f64,
     /// Mean over coordinates of the variance, relative to the exact one, in the same scale.
     variance: f64,
+    /// The standard error of that in a run that is as good as exact draws.
+    variance_error: f64,
     /// Energy distance to exact draws, relative to the largest that as many of those have.
     distance: f64,
     /// Of run and verdict.
@@ -152,14 +154,17 @@ pub fn run(arguments: &PartArguments) -> Result<()> {
     Ok(())
 }
 
-/// What chance may do to one run it does not do to the mean of ten: where that is off, none of them is
-/// good.
+/// What chance may do to one run it does not do to the mean of several: where that is off by more than what does
+/// not matter and what chance does to so many, none of them is good.
 fn find_systematic_errors(cases: &mut [Result<Case, String>]) {
     // Runs that have run away say so themselves.
     let finite = cases.iter().flatten().filter(|case| case.distance < f64::MAX);
     let variances: Vec<f64> = finite.map(|case| case.variance).collect();
-    let mean = variances.iter().sum::<f64>() / variances.len() as f64;
-    if (mean - 1.0).abs() > 0.15 {
+    let count = variances.len() as f64;
+    let mean = variances.iter().sum::<f64>() / count;
+    let errors = cases.iter().flatten().map(|case| case.variance_error);
+    let chance = truth::ERRORS * errors.fold(0.0, f64::max) / count.sqrt();
+    if (mean - 1.0).abs() > 0.15_f64.hypot(chance) {
         for case in cases.iter_mut().flatten() {
             if matches!(case.truth, Truth::Good | Truth::Fair) {
                 case.truth = Truth::MeansRight;
@@ -225,6 +230,7 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
                     truth: Truth::Wrong,
                     mean_error: f64::MAX,
                     variance: f64::MAX,
+                    variance_error: 0.0,
                     distance: f64::MAX,
                     seconds: begun.elapsed().as_secs_f64(),
                     cost: 0.0,
@@ -265,6 +271,7 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
         truth: truth.verdict(),
         mean_error: truth.mean_error,
         variance: truth.variance,
+        variance_error: truth.variance_error(),
         distance: truth.distance,
         seconds: begun.elapsed().as_secs_f64(),
         cost: cost.map_or(0.0, |cost| cost.value),

@@ -104,9 +104,9 @@ pub struct WarmUp {
     pub mean: Vec<f64>,
     /// Of every coordinate.
     pub sd: Vec<f64>,
-    /// Whether the sampler that made them holds them to be enough.
+    /// What the sampler that made them holds of them, in a word.
     #[serde(default)]
-    pub is_settled: bool,
+    pub standing: String,
 }
 
 /// Moments of one coordinate.

@@ -71,7 +71,9 @@ impl OneParticle for Funnel {
         format!(
             "const real v = theta[0], variance = {:?}, precision = exp(-v), governed = DIMENSION - 1;
              real squares = 0;
-             for (int c = 1; c < DIMENSION; c++) score[c] = -theta[c] * precision, squares += theta[c] * theta[c];
+             for (int c = 1 + LANE; c < DIMENSION; c += LANES)
+                 score[c] = -theta[c] * precision, squares += theta[c] * theta[c];
+             squares = total(squares);
              score[0] = -v / variance + (squares * precision - governed) / 2;
              return -v * v / (2 * variance) - (squares * precision + governed * v) / 2;",
             SD_OF_V * SD_OF_V

@@ -208,14 +208,15 @@ impl<T: Real> LogDensity<T> for Gaussian {
 
     fn device_source(&self) -> Option<DeviceSource> {
         let body = "real quadratic = 0;
-            for (int i = 0; i < DIMENSION; i++) {
+            for (int i = LANE; i < DIMENSION; i += LANES) {
                 real pull = 0;
+                // By columns: neighbours read neighbours.
                 for (int j = 0; j < DIMENSION; j++)
-                    pull += data[(i + 1) * DIMENSION + j] * (theta[j] - data[j]);
+                    pull += data[(j + 1) * DIMENSION + i] * (theta[j] - data[j]);
                 score[i] = -pull;
                 quadratic += pull * (theta[i] - data[i]);
             }
-            return -quadratic / 2;";
+            return -total(quadratic) / 2;";
         let data = self.mean.iter().chain(self.precision.as_slice()).copied().collect();
         Some(device_source(body, data))
     }

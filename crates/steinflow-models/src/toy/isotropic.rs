@@ -53,8 +53,8 @@ impl OneParticle for Isotropic {
 
     fn device_code(&self) -> String {
         "real square = 0;
-         for (int c = 0; c < DIMENSION; c++) score[c] = -theta[c], square += theta[c] * theta[c];
-         return -square / 2;"
+         for (int c = LANE; c < DIMENSION; c += LANES) score[c] = -theta[c], square += theta[c] * theta[c];
+         return -total(square) / 2;"
             .to_owned()
     }
 }

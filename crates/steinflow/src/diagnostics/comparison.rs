@@ -1,7 +1,7 @@
 //! Means and spreads of a sample against those that are known from elsewhere.
 
 use super::identities::bound_of_largest;
-use crate::run::WarmMoments;
+use crate::run::{Standing, WarmMoments};
 use crate::{MatRef, Real};
 
 /// A difference of means, in standard deviations, that does not matter.
@@ -67,7 +67,7 @@ impl Comparison {
             shift: (0.0, f64::INFINITY),
             spread: (0.0, f64::INFINITY),
             says_more: draws > MORE * effective.min(count),
-            is_sure: with == With::ExactMoments || known.is_settled,
+            is_sure: with == With::ExactMoments || known.standing == Standing::Settled,
         };
         for j in 0..dim {
             let central = |power: i32, about: f64| {

@@ -13,6 +13,7 @@ use examination::look_at_the_stop_rule;
 use super::identities::SteinIdentities;
 use super::{ChainSummary, Comparison, ModeSearch, Modes, StopRule, WrongGradient};
 use crate::dynamics::Structure;
+use crate::run::Standing;
 use crate::{MatRef, Real, Result};
 
 /// Whether the particles can be believed.
@@ -116,6 +117,8 @@ pub struct Subject<'a, T> {
     pub discrepancies: &'a [f64],
     /// What a sampler with an accept step says of its draws.
     pub stop_rule: Option<&'a StopRule>,
+    /// What the sampler says that made the draws which the particles stand for, if there are such.
+    pub source: Option<Standing>,
     /// How means and spreads compare with what is known from elsewhere.
     pub comparison: Option<Comparison>,
     /// A score that is not the gradient of the log density, if one was found.
@@ -153,6 +156,8 @@ enum Fault {
     Remembering,
     /// A stop rule that is not met.
     Unsettled,
+    /// One of a warm-up, whose draws the particles stand for.
+    UnsettledSource,
     Narrow,
     Wide,
     /// Narrow along some directions, wide along others.
@@ -209,6 +214,8 @@ impl<T: Real> Subject<'_, T> {
             self.look_at_the_rank(&mut found);
             return Ok(self.conclude(found));
         }
+        found.note(Fault::UnsettledSource, self.source == Some(Standing::Unsettled));
+        found.note(Fault::HeavyTails, self.source == Some(Standing::HeavyTails));
         self.look_at_the_course(&mut found);
         self.look_at_the_discrepancy(&mut found);
         let identities = match self.modes {

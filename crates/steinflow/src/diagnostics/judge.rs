@@ -228,6 +228,8 @@ impl<T: Real> Judged<'_, T> {
             history: &self.course.log_densities,
             discrepancies: &self.course.discrepancies,
             stop_rule: self.stop_rule,
+            // Without noise, particles keep the tails that they were given.
+            source: self.warm_moments.filter(|_| !self.is_random).map(|warm| warm.standing),
             comparison,
             wrong_gradient: wrong_gradient.as_ref(),
             search: search.as_ref(),

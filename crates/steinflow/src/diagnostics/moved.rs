@@ -4,9 +4,9 @@
 use std::ops::ControlFlow;
 
 use super::counted::Counted;
-use super::judge::{StopRule, evenly};
+use super::judge::evenly;
 use crate::ensemble::{Ensemble, Options, Stage};
-use crate::run::WarmMoments;
+use crate::run::{Standing, WarmMoments};
 use crate::{MatRef, Matrix, Result};
 
 /// Moments of draws that some of the particles make, with so many evaluations in all. None where there were too
@@ -39,14 +39,13 @@ pub(super) fn moments_after_moves(
     let Some(all) = MatRef::new(&draws, draws.len() / dim, dim).filter(|all| all.rows() > 0) else {
         return Ok(None);
     };
-    let rule = StopRule::from(&ensemble.report());
     let (mean, sd) = super::moments(all);
     Ok(Some(WarmMoments {
         // Draws of one chain are held to be worth half as many.
-        draws: (2.0 * rule.effective) as usize,
+        draws: (2.0 * ensemble.report().effective) as usize,
         mean,
         sd,
-        is_settled: rule.is_settled() && !rule.has_heavy_tails(),
+        standing: Standing::of(&ensemble),
     }))
 }
 
@@ -71,7 +70,7 @@ mod tests {
         });
         let target = Counted::new(&ridge);
         let moved = moments_after_moves(&target, &crowded, 40_000).unwrap().unwrap();
-        assert!(moved.is_settled && target.points() <= 44_000, "{moved:?}");
+        assert!(moved.standing == Standing::Settled && target.points() <= 44_000, "{moved:?}");
         for (j, (mean, sd)) in [(0.0, 1.0), (1.0, 2.01_f64.sqrt())].into_iter().enumerate() {
             assert!((moved.mean[j] - mean).abs() < 0.15 * sd, "{moved:?}");
             assert!((moved.sd[j] / sd - 1.0).abs() < 0.1, "{moved:?}");

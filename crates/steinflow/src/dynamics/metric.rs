@@ -23,6 +23,18 @@ pub trait Metric<T: Real = f64>: Send + Sync {
     /// | diagonal | gᵢ | ∂gᵢ/∂θᵢ: only these enter a divergence |
     /// | full | the matrix in row order | ∂G⁻¹/∂θₖ, matrix after matrix |
     fn evaluate(&self, at: &Point<'_, T>, values: &mut [T], derivatives: &mut [T]);
+
+    /// The same as text, where g at a coordinate is known from θ there, log π(θ) and the score there: then a device
+    /// needs no help from the host. A function of CUDA C++,
+    ///
+    /// ```text
+    /// __device__ real metric(real theta, real log_density, real score, real *slope)
+    /// ```
+    ///
+    /// returns gᵢ, of a scalar metric g, and sets its derivative with respect to the coordinate.
+    fn device_source(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The shape of a metric.

@@ -33,6 +33,16 @@ impl<T: Real, G: Metric<T>> Dynamics<T> for Riemannian<G> {
         self.metric.evaluate(at, &mut values, &mut derivatives);
         shape.divergence(&derivatives, out);
     }
+
+    fn device_source(&self) -> Option<String> {
+        let metric = self.metric.device_source()?;
+        Some(format!(
+            "{metric}
+            __device__ void locals(const real *z, real log_density, real score, real *c, real *of_a, real *of_c) {{
+                c[0] = metric(z[{THETA}], log_density, score, &of_a[{THETA}]);
+            }}"
+        ))
+    }
 }
 
 impl Catalogued for Riemannian<EnergyMetric> {

@@ -49,6 +49,16 @@ impl<T: Real> Dynamics<T> for Sgnht {
         let rate = T::of(-1.0 / (self.thermostat_precision * self.variance));
         out[XI * at.dim..].fill(rate);
     }
+
+    fn device_source(&self) -> Option<String> {
+        let rate = 1.0 / (self.thermostat_precision * self.variance);
+        Some(format!(
+            "__device__ void locals(const real *z, real log_density, real score, real *c, real *of_a, real *of_c) {{
+                c[0] = z[{R}] * real({rate:?});
+                of_c[{XI}] = -real({rate:?});
+            }}"
+        ))
+    }
 }
 
 impl Catalogued for Sgnht {

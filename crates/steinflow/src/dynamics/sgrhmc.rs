@@ -49,6 +49,19 @@ impl<T: Real, G: Metric<T>> Dynamics<T> for Sgrhmc<G> {
         square_root(shape, at.dim, &inverse, &slope, &mut root, &mut root_slope);
         shape.divergence(&root_slope, &mut out[R * at.dim..]);
     }
+
+    fn device_source(&self) -> Option<String> {
+        let metric = self.metric.device_source()?;
+        Some(format!(
+            "{metric}
+            __device__ void locals(const real *z, real log_density, real score, real *c, real *of_a, real *of_c) {{
+                real slope;
+                c[0] = metric(z[{THETA}], log_density, score, &slope);
+                c[1] = sqrt(c[0]);
+                of_c[{R}] = slope / (2 * c[1]);
+            }}"
+        ))
+    }
 }
 
 impl Catalogued for Sgrhmc<EnergyMetric> {

@@ -109,14 +109,11 @@ impl Meetings {
         team: &dyn Team<T>,
         out: &mut [&mut Matrix<T>],
     ) {
-        // Batch after batch.
-        let points: Vec<Matrix<T>> =
-            sums.factors.iter().map(|factor| self.in_order(factor.points())).collect();
-        let factors: Vec<Factor<'_, T>> = points
-            .iter()
-            .zip(sums.factors)
-            .map(|(points, own)| Factor::new(points.as_ref(), own.rate()).of(own.columns()))
-            .collect();
+        // Batch after batch; all factors of a kernel look at the same points.
+        let points = self.in_order(sums.factors[0].points());
+        let factors = sums.factors.iter();
+        let factors: Vec<Factor<'_, T>> =
+            factors.map(|own| Factor::new(points.as_ref(), own.rate()).of(own.columns())).collect();
         let values = self.in_order(sums.values);
         let slopes: Vec<Matrix<T>> = sums.slopes.iter().map(|rhs| self.in_order(*rhs)).collect();
         let slopes: Vec<MatRef<'_, T>> = slopes.iter().map(Matrix::as_ref).collect();

@@ -16,6 +16,13 @@ pub(super) enum Start<T> {
     Checkpoint(Box<Checkpoint<T>>),
 }
 
+/// What is left once the particles have been taken from it.
+impl<T> Default for Start<T> {
+    fn default() -> Self {
+        Self::Normal { count: 0, mean: Vec::new(), sd: 0.0 }
+    }
+}
+
 impl<T: Real> Start<T> {
     /// Checks the start against the target's dimension; returns the number of particles.
     pub(super) fn check(&self, dim: usize) -> Result<usize> {

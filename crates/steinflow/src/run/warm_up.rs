@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::auto::show;
 use super::representative::{MOST, thinned};
 use super::same_target::check_ensemble;
-use super::{Checkpoint, Observer};
+use super::{Checkpoint, Observer, Sampler};
 use crate::arrays::Arrays;
 use crate::coordinates::Coordinates;
 use crate::diagnostics::{Counted, StopRule};
@@ -24,20 +24,68 @@ pub struct WarmMoments {
     pub mean: Vec<f64>,
     /// Of every coordinate of θ.
     pub sd: Vec<f64>,
-    /// Whether the sampler that made them holds them to be enough, and no tail to be too heavy for an sd.
-    pub is_settled: bool,
+    /// What the sampler that made them holds of them.
+    pub standing: Standing,
+}
+
+/// What a sampler with an accept step holds of its draws.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// There were as many as were wanted, too few for its stop rule.
+    #[default]
+    Early,
+    /// They are enough.
+    Settled,
+    /// They are, but for tails that are too heavy for standard deviations.
+    HeavyTails,
+    /// It went on for as long as it may, and they are not.
+    Unsettled,
+}
+
+impl Standing {
+    const ALL: [Self; 4] = [Self::Early, Self::Settled, Self::HeavyTails, Self::Unsettled];
+
+    /// Of an ensemble's draws.
+    pub(crate) fn of(ensemble: &Ensemble) -> Self {
+        let rule = StopRule::from(&ensemble.report());
+        match (rule.is_settled(), rule.has_heavy_tails()) {
+            (true, false) => Self::Settled,
+            _ if !ensemble.is_done() => Self::Early,
+            (true, true) => Self::HeavyTails,
+            (false, _) => Self::Unsettled,
+        }
+    }
+
+    /// The word for it in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Early => "early",
+            Self::Settled => "settled",
+            Self::HeavyTails => "heavy tails",
+            Self::Unsettled => "unsettled",
+        }
+    }
+
+    /// What the word says; a word that nobody has written vouches for nothing.
+    pub fn named(name: &str) -> Self {
+        Self::ALL.into_iter().find(|standing| standing.name() == name).unwrap_or_default()
+    }
 }
 
 /// Draws of each particle that moments are made of.
 const DRAWS: usize = 25;
+/// Particles of the ensemble that warms up, at the least.
+const LEAST_WARM: usize = 32;
+/// Effective draws that chosen particles stand for, in terms of those that are enough by themselves.
+const TWICE: f64 = 2.0;
 
 /// The particles that a warm-up is to leave.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    pub(super) count: usize,
+struct Wanted {
+    count: usize,
     /// Whether they are chosen to stand for all draws, of which there are then as many as [`Auto`](super::Auto)
     /// would make. Otherwise they are draws themselves.
-    pub(super) is_chosen: bool,
+    is_chosen: bool,
 }
 
 impl Wanted {
@@ -159,7 +207,7 @@ impl Sums {
             draws: self.count,
             mean: all.clone().map(|j| self.centre[j] + mean(j)).collect(),
             sd: all.map(|j| (self.second[j] / count - mean(j).powi(2)).max(0.0).sqrt()).collect(),
-            is_settled: false,
+            standing: Standing::default(),
         }
     }
 
@@ -207,9 +255,9 @@ pub(super) struct Warmth {
 }
 
 /// When a warm-up is to be given up.
-pub(super) struct Stop {
-    pub(super) budget: Option<Duration>,
-    pub(super) interrupt: Option<Arc<AtomicBool>>,
+struct Stop {
+    budget: Option<Duration>,
+    interrupt: Option<Arc<AtomicBool>>,
 }
 
 impl Stop {
@@ -227,7 +275,11 @@ impl Warmth {
                 mean: arrays.get_exactly("mean", dim)?,
                 sd: arrays.get_exactly("sd", dim)?,
                 // A checkpoint that does not say has nothing to vouch for.
-                is_settled: arrays.get_count("settled").is_ok_and(|settled| settled > 0),
+                standing: arrays
+                    .get_count("standing")
+                    .ok()
+                    .and_then(|code| Standing::ALL.get(code as usize).copied())
+                    .unwrap_or_default(),
             },
             coordinates: Coordinates::restore(dim, arrays)?,
             gradients: arrays.get_count("gradients")?,
@@ -241,7 +293,7 @@ impl Warmth {
         arrays.put("draws", [self.moments.draws as f64]);
         arrays.put("mean", &*self.moments.mean);
         arrays.put("sd", &*self.moments.sd);
-        arrays.put("settled", [f64::from(u8::from(self.moments.is_settled))]);
+        arrays.put("standing", [f64::from(self.moments.standing as u8)]);
         arrays
     }
 
@@ -260,10 +312,41 @@ impl Warmth {
     }
 }
 
+impl<T: Real> Sampler<'_, T> {
+    /// Warms up for as many particles as `theta` has; they are where the ensemble starts if they were given.
+    pub(super) fn warm(
+        &mut self,
+        options: &Options,
+        theta: &Matrix<T>,
+        is_given: bool,
+        earlier: Option<&Checkpoint<T>>,
+        begun: Instant,
+    ) -> Result<Warmth> {
+        // Deterministic particles keep of their start whatever their kernel does not see.
+        // Many stand for the target by their number, and there may be no more draws than of them.
+        let count = theta.rows();
+        let is_chosen = !self.field.is_random() && count <= MOST;
+        let fewer = count.clamp(LEAST_WARM, Options::default_particles(theta.cols()));
+        let options = Options {
+            particles: Some(if is_given { count } else { fewer }),
+            seed: self.seed,
+            start: is_given.then(|| theta.cast()),
+            // The error of all draws is what particles that stand for them begin with, and in part keep.
+            // Otherwise it ends when there are draws enough to compare with.
+            effective: if is_chosen { TWICE * options.effective } else { f64::MAX },
+            ..options.clone()
+        };
+        let stop = Stop { budget: self.budget, interrupt: self.interrupt.clone() };
+        let target = T::widen(Box::new(&*self.target));
+        let wanted = Wanted { count, is_chosen };
+        run(&*target, &options, wanted, earlier, &mut self.observers, &stop, begun)
+    }
+}
+
 /// Runs an ensemble until it is warm and has made some draws, from `earlier` on where that is a checkpoint
 /// of it, and leaves the particles that are wanted. Those may be more than the ensemble has: a warm-up costs no more for
 /// many. Observers see it, at step 0.
-pub(super) fn run<T: Real>(
+fn run<T: Real>(
     target: &dyn LogDensity<f64>,
     options: &Options,
     wanted: Wanted,
@@ -323,9 +406,7 @@ pub(super) fn run<T: Real>(
     if sums.count == 0 {
         sums.add(learnt.theta.as_ref());
     }
-    let rule = StopRule::from(&ensemble.report());
-    let is_settled = rule.is_settled() && !rule.has_heavy_tails();
-    let moments = WarmMoments { is_settled, ..sums.moments() };
+    let moments = WarmMoments { standing: Standing::of(&ensemble), ..sums.moments() };
     let counted = Counted::new(target);
     let theta = kept.particles(wanted, &learnt, &counted)?;
     let evaluations = ensemble.gradients() * ensemble.particles() as f64 + counted.points() as f64;

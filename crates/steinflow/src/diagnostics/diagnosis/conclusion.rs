@@ -60,6 +60,12 @@ impl<T: Real> Subject<'_, T> {
         if let Some(why) = self.stop_rule.and_then(|rule| rule.heavy_tails()) {
             return (Verdict::MeansOnly, why.to_owned());
         }
+        if found.has(Fault::UnsettledSource) {
+            return not_converged(
+                "the warm-up, whose draws the particles stand for, used up its gradients before its stop rule \
+                 was met",
+            );
+        }
         let is_moving = found.has(Fault::Moving) || found.has(Fault::Falling);
         if found.has(Fault::Shifted) || is_moving {
             return not_converged(match (found.has(Fault::Shifted), is_moving) {
@@ -98,6 +104,11 @@ impl<T: Real> Subject<'_, T> {
             return not_converged("there is probability further out than the particles reach");
         }
         let means_only = [
+            (
+                Fault::HeavyTails,
+                "heavy tails: the draws that the particles stand for do not know a standard deviation to within \
+                 a tenth",
+            ),
             (Fault::UnlikeKnown, self.unlike()),
             (Fault::Wide, "the particles are wider than the target"),
             (
@@ -168,6 +179,12 @@ impl<T: Real> Subject<'_, T> {
                 say(
                     "start wider, so that every mode gets particles (start-sd), with the method auto, which \
                      jumps between modes",
+                );
+            }
+            Verdict::NotConverged if found.has(Fault::UnsettledSource) && !is_on_its_way => {
+                say(
+                    "take the default method, auto: it says what holds it up, and goes on with more gradients \
+                     (gradients)",
                 );
             }
             Verdict::NotConverged if self.stop_rule.is_some() => {

@@ -57,4 +57,21 @@ impl<T: Real> Metric<T> for EnergyMetric {
             *out = slope * score;
         }
     }
+
+    fn device_source(&self) -> Option<String> {
+        let (scale, offset) = (self.scale, self.offset);
+        let sign = match self.sign {
+            EnergySign::Energy => -1,
+            EnergySign::LogDensity => 1,
+        };
+        Some(format!(
+            "__device__ real metric(real theta, real log_density, real score, real *slope) {{
+                const real shifted = {sign} * log_density + real({offset:?}), size = fabs(shifted);
+                const real floor = real(1e-6), distance = size < floor ? floor : size;
+                const real g = real({scale:?}) * sqrt(distance);
+                *slope = size < floor ? real(0) : ({sign} * copysign(g, shifted)) / (2 * distance) * score;
+                return g;
+            }}"
+        ))
+    }
 }
