@@ -8,7 +8,7 @@ use serde_json::json;
 use steinflow::Real;
 use steinflow_config::Settings;
 use steinflow_io::record::{CONFIG, FinishedRun, STANDARDISATION};
-use steinflow_models::data::read_new_rows;
+use steinflow_models::data::read_fitted_rows;
 use steinflow_models::network::NetworkFit;
 use steinflow_models::prediction::{LARGEST_SHAPE, LeaveOneOut};
 use steinflow_models::regression::Fitted;
@@ -81,7 +81,7 @@ fn by_regression(run: &FinishedRun, spec: &ModelSpec, theta: &Theta<'_>) -> Resu
     let Some(data) = &spec.data else {
         return Err(ModelError::DataRequired { model: spec.name().to_owned() }.into());
     };
-    let table = read_new_rows(data, spec.data_dir.as_deref(), fitted.recipe())?;
+    let table = read_fitted_rows(data, spec.data_dir.as_deref(), fitted.recipe())?;
     let scores = fitted.leave_one_out(&theta.matrix(fitted.parameters())?, &table)?;
     let rows = (0..table.values().rows()).map(|row| table.number(row)).collect();
     Ok((fitted.target().to_owned(), rows, scores))

@@ -6,7 +6,7 @@ use steinflow::{Matrix, Real};
 use steinflow_config::Config;
 use steinflow_io::record::{Check, Regression};
 use steinflow_models::Model;
-use steinflow_models::data::read_new_rows;
+use steinflow_models::data::read_fitted_rows;
 
 use crate::error::Result;
 use crate::network::{LEVELS, thinned};
@@ -43,7 +43,7 @@ pub fn judge<T: Real>(
     let draws = Matrix::from_fn(count, all.cols(), |i, j| {
         all.row((i + 1) * all.rows() / count - 1)[j].as_f64()
     });
-    let table = read_new_rows(data, spec.data_dir.as_deref(), fitted.recipe())?;
+    let table = read_fitted_rows(data, spec.data_dir.as_deref(), fitted.recipe())?;
     let scores = fitted.leave_one_out(&draws, &table)?;
     let left_out = Rows::new(&fitted, fitted.predict_left_out(&draws, &table)?, &table)?;
     let (left_out_scores, left_out_classes) = match left_out.scores() {
@@ -90,6 +90,9 @@ pub fn print(regression: &Regression, out: &mut impl Write) -> Result<()> {
         vec![check.name.clone(), short(check.seen), format!("{low} to {high}"), share]
     };
     let header = ["", "data", "drawn from the fit (90 %)", "above the data"];
+    if checks.is_empty() {
+        return Ok(());
+    }
     writeln!(out, "{}", table(&header, checks.iter().map(row).collect()))?;
     Ok(())
 }

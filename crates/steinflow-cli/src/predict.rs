@@ -34,7 +34,11 @@ struct Answer {
     /// Of how many parameters, and what they are.
     predicted_with: String,
     scores: Option<AnyScores>,
+    why_no_scores: &'static str,
 }
+
+/// Why there are no scores, mostly.
+const NO_TARGETS: &str = "without scores: the target is not known in every row";
 
 /// How good the predictions are.
 #[derive(Serialize)]
@@ -119,6 +123,7 @@ fn by_network(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) -
             target: own.target_name.clone(),
             predicted_with: format!("{count} {}", request.theta.kind()),
             scores: seen.map(|seen| AnyScores::Classes(classes::score(&probabilities, seen))),
+            why_no_scores: NO_TARGETS,
         });
     }
     let (predictions, count) = if request.theta.is_f32() {
@@ -132,6 +137,7 @@ fn by_network(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) -
         target: request.standardisation.target_name,
         predicted_with: format!("{count} {}", request.theta.kind()),
         scores: predictions.scores.map(|scores| AnyScores::Numbers(scores.into())),
+        why_no_scores: NO_TARGETS,
     })
 }
 
@@ -211,7 +217,7 @@ impl Answer {
         let Self { rows, target, predicted_with, scores, .. } = self;
         writeln!(out, "{target} of {rows} rows, predicted with {predicted_with}")?;
         match scores {
-            None => writeln!(out, "the file has no column `{target}`, so there are no scores")?,
+            None => writeln!(out, "{}", self.why_no_scores)?,
             Some(AnyScores::Numbers(scores)) => {
                 writeln!(out)?;
                 print_scores(scores, out, target)?;

@@ -90,6 +90,58 @@ fn what_is_made_of_a_table_is_said() {
 }
 
 #[test]
+fn rows_without_a_target_are_predicted_and_do_not_hide_the_fit_of_the_others() {
+    let desk = Desk::new();
+    let text = homes(0..100);
+    let (all, last) = text.trim_end().rsplit_once('\n').unwrap();
+    let (last, _) = last.rsplit_once(';').unwrap();
+    desk.write("homes.csv", format!("{all}\n{last};\n"));
+    let run = "sample linear-regression --data homes.csv --drop sold -q --json --out run";
+    let summary = json(&desk.succeed(run));
+    // Two lack their area, and one its price.
+    assert_eq!(summary["regression"]["rows"], 97, "{summary}");
+    let predicted = desk.succeed("predict run --data homes.csv --out -");
+    assert!(predicted.starts_with("row,mean,sd") && predicted.contains("\n99,"), "{predicted}");
+    let compared = json(&desk.succeed("compare run run --json"));
+    assert_eq!(compared[0]["rows"], 97);
+}
+
+#[test]
+fn times_that_were_not_seen_count_and_are_not_scored() {
+    let desk = Desk::new();
+    let mut text = "hours,failed,age\n".to_owned();
+    for i in 0..150 {
+        let (age, level) = (f64::from(i % 30), (f64::from(i) * 0.618).fract() + 0.001);
+        let hours = (3.0 - 0.05 * age).exp() * (-level.ln()).powf(0.5);
+        let seen = if hours < 20.0 { "yes" } else { "no" };
+        writeln!(text, "{},{seen},{age}", hours.min(20.0)).unwrap();
+    }
+    desk.write("parts.csv", text);
+    let run = "sample weibull-regression --data parts.csv --target hours --event failed -q --json --out run";
+    let summary = json(&desk.succeed(run));
+    for (name, truth) in [("intercept", 3.0), ("age", -0.05), ("shape", 2.0)] {
+        let all = summary["moments"].as_array().unwrap();
+        let found = all.iter().find(|moment| moment["name"] == name).unwrap();
+        let (mean, sd) = (found["mean"].as_f64().unwrap(), found["sd"].as_f64().unwrap());
+        assert!((mean - truth).abs() < 4.0 * sd && sd < 0.2 * truth.abs(), "{name}: {found}");
+    }
+    assert_eq!(summary["regression"]["rows"], 150);
+    let said = desk.succeed("predict run --data parts.csv --out p.csv");
+    assert!(said.contains("without scores: of some times"), "{said}");
+    assert!(!desk.read("p.csv").contains(",-"), "times are shown as they are");
+    desk.write("new.csv", "age\n4\n");
+    let found = json(&desk.succeed("predict run --data new.csv --json --out new-p.csv"));
+    assert_eq!((&found["rows"], &found["scores"]), (&1.into(), &Value::Null), "{found}");
+    desk.succeed("compare run run");
+    desk.succeed("report run");
+    desk.fail(
+        "sample weibull-regression --data parts.csv --target hours --event age --out other",
+        2,
+        &["line 4", "`age`", "1 says that the event was seen"],
+    );
+}
+
+#[test]
 fn fits_are_compared_by_rows_left_out() {
     let desk = Desk::new();
     desk.write("homes.csv", homes(0..120));

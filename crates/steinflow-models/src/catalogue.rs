@@ -13,8 +13,8 @@ use crate::density;
 use crate::network::fit;
 use crate::posteriors;
 use crate::regression::{
-    Bernoulli, Mixture, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson, StudentT, entry,
-    process,
+    Bernoulli, Mixture, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson, StudentT, Weibull,
+    entry, process,
 };
 use crate::stan;
 use crate::toy::{
@@ -84,7 +84,7 @@ impl ModelInfo {
 macro_rules! table_options {
     ($($further:literal),*) => {
         &[
-            "data", "data_dir", "target", "formula", "features", "drop", "categorical", "missing", "lags",
+            "data", "data_dir", "target", "formula", "features", "drop", "categorical", "order", "missing", "lags",
             $($further),*
         ]
     };
@@ -109,6 +109,7 @@ static MODELS: &[ModelInfo] = &[
     entry::<Ordinal>(),
     entry::<Poisson>(),
     entry::<NegativeBinomial>(),
+    entry::<Weibull>(),
     process::ENTRY,
     fit::ENTRY,
     density::ENTRY,
@@ -173,6 +174,9 @@ steinflow::settings! {
             drop: Vec<String> as "COLUMNS",
             /// Columns of numbers that are names of categories, separated by commas [default: text alone].
             categorical: Vec<String> as "COLUMNS",
+            /// Classes of the target in their order, separated by commas, as `low,medium,high` [default: that of
+            /// numbers or the alphabet].
+            order: Vec<String> as "CLASSES",
             /// What to do about rows with empty cells: `drop` them, put the column's `mean` (or most
             /// frequent level) there, or `error` [default: drop].
             missing: String as "RULE",
@@ -199,6 +203,9 @@ steinflow::settings! {
             slopes: Vec<String> as "COLUMNS",
             /// Column that is added to the linear predictor of counts: the logarithm of an exposure.
             offset: String as "COLUMN",
+            /// Column that is 1 where the event was seen at the time that is the target, and 0 where it was not seen
+            /// until then [default: seen in every row].
+            event: String as "COLUMN",
             /// Units of a network's hidden layers, separated by commas [default: 50].
             hidden: Vec<usize> as "UNITS",
             /// Activation of a network's hidden layers: relu or tanh [default: relu].

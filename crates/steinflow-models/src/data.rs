@@ -51,7 +51,7 @@ pub(crate) use digest::text_sha256;
 pub use digest::{content_sha256, file_sha256};
 pub use folders::{DATA_FOLDER_VARIABLE, cache_folder, search_folders};
 pub(crate) use folders::{folder_variable, home_folder};
-pub use locate::{Located, Place, find, is_name, read_new_rows, read_table};
+pub use locate::{Located, Place, find, is_name, read_fitted_rows, read_new_rows, read_table};
 pub use recipe::Recipe;
 pub use registry::{data_set, data_sets};
 pub use regression::RegressionData;

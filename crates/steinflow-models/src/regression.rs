@@ -12,9 +12,11 @@
 
 mod bernoulli;
 mod design;
+mod elementary;
 mod family;
 mod fitted;
 mod groups;
+mod horseshoe;
 mod listed;
 mod mixture;
 mod multinomial;
@@ -27,6 +29,7 @@ mod predictor;
 mod prior;
 pub(crate) mod process;
 mod student_t;
+mod weibull;
 
 pub use bernoulli::{Bernoulli, LogisticRegression};
 pub use design::Design;
@@ -44,6 +47,7 @@ pub use posterior::Regression;
 use prior::Prior;
 pub use process::{GaussianProcess, Process};
 pub use student_t::StudentT;
+pub use weibull::Weibull;
 
 /// The prior standard deviation s of every coefficient unless the user says otherwise.
 pub const DEFAULT_PRIOR_SD: f64 = 2.5;

@@ -44,7 +44,7 @@ pub trait Arithmetic: Gemm + Lanes {
     #[doc(hidden)]
     const CLOSE: Self;
 
-    /// Replaces every x ≥ 0 by exp(−rate·x).
+    /// Replaces every x by exp(−rate·x), which must not be larger than the largest number.
     #[doc(hidden)]
     fn exp_of_negated(values: &mut [Self], rate: Self);
 }

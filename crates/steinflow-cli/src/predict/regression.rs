@@ -7,7 +7,7 @@ use steinflow_io::record::{FinishedRun, STANDARDISATION, Scores, column};
 use steinflow_models::data::{Table, read_new_rows};
 use steinflow_models::regression::{Fitted, RowPrediction};
 
-use super::{Answer, AnyScores};
+use super::{Answer, AnyScores, NO_TARGETS};
 use crate::args::PredictArguments;
 use crate::classes;
 use crate::error::Result;
@@ -23,6 +23,11 @@ pub fn predict(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) 
     Ok(Answer {
         csv: rows.to_csv(levels),
         rows: rows.predictions.len(),
+        why_no_scores: if fitted.is_survival() && rows.targets.is_some() {
+            "without scores: of some times it is only known that they are longer"
+        } else {
+            NO_TARGETS
+        },
         target: fitted.target().to_owned(),
         predicted_with: format!("{} {}", parameters.rows(), theta.kind()),
         scores: rows.scores(),
@@ -48,7 +53,13 @@ impl<'a> Rows<'a> {
     }
 
     pub fn to_csv(&self, levels: &[f64]) -> String {
-        let (classes, targets) = (self.fitted.classes(), self.targets.as_deref());
+        let classes = self.fitted.classes();
+        let times: Option<Vec<f64>> = self
+            .targets
+            .as_ref()
+            .filter(|_| self.fitted.is_survival())
+            .map(|targets| targets.iter().map(|time| time.abs()).collect());
+        let targets = times.as_deref().or(self.targets.as_deref());
         if classes.is_empty() {
             return of_numbers(&self.predictions, &self.numbers, targets, levels);
         }
@@ -57,7 +68,7 @@ impl<'a> Rows<'a> {
 
     /// How good they are, where the targets are known.
     pub fn scores(&self) -> Option<AnyScores> {
-        let targets = self.targets.as_deref()?;
+        let targets = self.targets.as_deref().filter(|_| !self.fitted.is_survival())?;
         if self.fitted.classes().is_empty() {
             return Some(score(&self.predictions, targets, self.fitted.target_sd()));
         }

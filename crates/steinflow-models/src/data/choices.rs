@@ -16,6 +16,10 @@ pub struct Choices {
     pub features: Option<Vec<String>>,
     /// Columns whose values are names, even if they are numbers.
     pub categorical: Vec<String>,
+    /// The column that says whether the target is the time of an event.
+    pub event: Option<String>,
+    /// The target's classes in their order.
+    pub order: Option<Vec<String>>,
     /// Columns that say which group a row belongs to.
     pub groups: Vec<String>,
     /// Columns that are multiplied, for features of their own.
@@ -71,7 +75,8 @@ impl Choices {
         };
         let features = formula.features.as_ref();
         let groups = spec.groups.clone().unwrap_or_default();
-        let further = || spec.offset.iter().chain(&spec.noise_column).chain(&groups);
+        let further =
+            || spec.offset.iter().chain(&spec.noise_column).chain(&spec.event).chain(&groups);
         let features = features.map(|own| own.iter().chain(further()).cloned().collect());
         Ok(Self {
             target: Some(formula.target).filter(|target| !target.is_empty()),
@@ -80,6 +85,8 @@ impl Choices {
             categorical: formula.categorical,
             interactions: formula.interactions,
             helpers: formula.helpers,
+            event: spec.event.clone(),
+            order: spec.order.clone(),
             groups,
             missing,
             lags: spec.lags.unwrap_or(0),

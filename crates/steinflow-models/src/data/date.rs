@@ -12,6 +12,8 @@ pub enum DateForm {
     Day,
     /// 02/29/2024.
     Month,
+    /// 2024-02, the first of the month.
+    YearAndMonth,
 }
 
 impl DateForm {
@@ -20,9 +22,9 @@ impl DateForm {
     pub(super) fn of<'a>(texts: &(impl Iterator<Item = &'a str> + Clone)) -> Option<Self> {
         let with_points = texts.clone().any(|text| text.contains('.'));
         let order = if with_points {
-            [Self::Year, Self::Day, Self::Month]
+            [Self::Year, Self::Day, Self::Month, Self::YearAndMonth]
         } else {
-            [Self::Year, Self::Month, Self::Day]
+            [Self::Year, Self::Month, Self::Day, Self::YearAndMonth]
         };
         order.into_iter().find(|form| texts.clone().all(|text| form.days(text).is_some()))
     }
@@ -38,11 +40,12 @@ impl DateForm {
             return None;
         }
         let parts: Vec<&str> = date.split(separator).collect();
-        let &[first, second, third] = parts.as_slice() else { return None };
-        let (year, month, day) = match self {
-            Self::Year => (first, second, third),
-            Self::Day => (third, second, first),
-            Self::Month => (third, first, second),
+        let (year, month, day) = match (self, parts.as_slice()) {
+            (Self::Year, &[year, month, day])
+            | (Self::Day, &[day, month, year])
+            | (Self::Month, &[month, day, year]) => (year, month, day),
+            (Self::YearAndMonth, &[year, month]) if time.is_none() => (year, month, "1"),
+            _ => return None,
         };
         let number = |part: &str, lengths: std::ops::RangeInclusive<usize>| {
             let fits = lengths.contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
@@ -104,6 +107,9 @@ mod tests {
             ("29.2.2023", DateForm::Day, None),
             ("2024-13-01", DateForm::Year, None),
             ("2024-1", DateForm::Year, None),
+            ("2024-03", DateForm::YearAndMonth, Some(19_783.0)),
+            ("2024-03-02", DateForm::YearAndMonth, None),
+            ("2024-13", DateForm::YearAndMonth, None),
             ("2024-01-01 25:00", DateForm::Year, None),
             ("1-2-3", DateForm::Year, None),
             ("9é.1.2020", DateForm::Day, None),

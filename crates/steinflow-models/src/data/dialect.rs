@@ -52,6 +52,7 @@ impl Dialect {
         let (mut commas, mut points) = (0, 0);
         for record in self.reader(text).into_records().take(SAMPLE_RECORDS).map_while(Result::ok) {
             for cell in &record {
+                let cell = sign_of_unit(cell).map_or(cell, |(_, cell)| cell);
                 let is_number = |text: &str| text.parse::<f64>().is_ok();
                 commas += usize::from(cell.contains(',') && is_number(&with_point(cell)));
                 // `1.234` may be either.
@@ -81,13 +82,31 @@ impl Dialect {
         Some(format!("with {separated}{decimals}"))
     }
 
-    /// The number that a cell holds.
+    /// The number that a cell holds, perhaps with the sign of a currency or of percent.
     pub(super) fn number(self, cell: &str) -> Option<f64> {
+        self.plain_number(cell).or_else(|| match cell.strip_prefix('-') {
+            Some(rest) => sign_of_unit(rest).and_then(|(_, rest)| Some(-self.plain_number(rest)?)),
+            None => sign_of_unit(cell).and_then(|(_, rest)| self.plain_number(rest)),
+        })
+    }
+
+    fn plain_number(self, cell: &str) -> Option<f64> {
         if self.decimal_comma {
             return with_point(cell).parse().ok();
         }
         cell.parse().ok().or_else(|| grouped(cell))
     }
+}
+
+/// The sign of a currency or of percent before or after a number, and what is left.
+pub(super) fn sign_of_unit(cell: &str) -> Option<(char, &str)> {
+    const BEFORE: [char; 4] = ['$', '€', '£', '¥'];
+    const AFTER: [char; 5] = ['%', '$', '€', '£', '¥'];
+    let (first, last) = (cell.chars().next()?, cell.chars().next_back()?);
+    if BEFORE.contains(&first) {
+        return Some((first, cell[first.len_utf8()..].trim_start()));
+    }
+    AFTER.contains(&last).then(|| (last, cell[..cell.len() - last.len_utf8()].trim_end()))
 }
 
 /// A number with a decimal comma, and perhaps points between thousands, as a program writes it.
@@ -150,6 +169,7 @@ mod tests {
             ("a;b,y\n1,2\n", b',', false),
             ("a\n1\n", b',', false),
             ("", b',', false),
+            ("a;b\n1,50 €;x\n", b';', true),
         ] {
             assert_eq!(Dialect::detect(text), Dialect { separator, decimal_comma }, "{text}");
         }
@@ -169,6 +189,13 @@ mod tests {
             (Dialect::PLAIN, "1,23", None),
             (Dialect::PLAIN, "-3e-2", Some(-0.03)),
             (Dialect::PLAIN, "x", None),
+            (Dialect::PLAIN, "$1,463.76", Some(1463.76)),
+            (Dialect::PLAIN, "-£ 5", Some(-5.0)),
+            (Dialect::PLAIN, "$-5", Some(-5.0)),
+            (Dialect::PLAIN, "29.9%", Some(29.9)),
+            (comma, "1.234,50 €", Some(1234.5)),
+            (Dialect::PLAIN, "$", None),
+            (Dialect::PLAIN, "%5", None),
         ] {
             assert_eq!(dialect.number(cell), number, "{cell}");
         }

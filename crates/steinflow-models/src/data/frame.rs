@@ -28,6 +28,8 @@ pub(super) struct Frame {
     /// The line of the file that each row stands on.
     pub(super) lines: Vec<u64>,
     pub(super) dialect: Dialect,
+    /// What the text was in, where that is not UTF-8.
+    pub(super) encoding: Option<&'static str>,
 }
 
 impl Frame {
@@ -43,6 +45,10 @@ impl Frame {
         if is_parquet(&opened).map_err(unopened)? {
             return Self::from_parquet(opened, file);
         }
+        let ending = file.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        if ["xls", "xlsx", "xlsm", "ods"].contains(&ending.as_str()) {
+            return Err(TableError::Workbook { file: file.to_owned() });
+        }
         Self::from_reader(opened, file)
     }
 
@@ -54,7 +60,8 @@ impl Frame {
         let file = file.into();
         let cannot_read = |source| TableError::Read { file: file.clone(), source };
         let text = read_limited(reader, MAX_TEXT_BYTES).map_err(cannot_read)?;
-        let text = text.ok_or_else(|| too_large(&file, MAX_TEXT_BYTES >> 20, "MiB of text"))?;
+        let (text, encoding) =
+            text.ok_or_else(|| too_large(&file, MAX_TEXT_BYTES >> 20, "MiB of text"))?;
         let text = text.trim_start_matches('\u{feff}');
 
         let dialect = Dialect::detect(text);
@@ -65,9 +72,15 @@ impl Frame {
         let (mut rows, mut lines) = (Vec::new(), Vec::new());
         while records.read_record(&mut record).map_err(|e| cannot_read(e.into()))? {
             let Some(columns) = &columns else {
+                let named = (0..record.len()).rev().find(|&at| !record[at].is_empty());
+                record.truncate(named.map_or(0, |last| last + 1));
                 columns = Some(header(dialect, &record, &file)?);
                 continue;
             };
+            // Separators at the end of a line make cells that no column has.
+            if record.iter().skip(columns.len()).all(str::is_empty) {
+                record.truncate(columns.len());
+            }
             let start = record.position().map_or(0, csv::Position::byte) as usize;
             let line = line_counter.line_of_record(start);
             let (found, expected) = (record.len(), columns.len());
@@ -83,7 +96,7 @@ impl Frame {
         let Some(columns) = columns else {
             return Err(TableError::NoHeader { file, found: "an empty file".to_owned() });
         };
-        Self { file, columns, rows, lines, dialect }.with_rows()
+        Self { file, columns, rows, lines, dialect, encoding }.with_rows()
     }
 
     /// Refuses a table without any.

@@ -134,7 +134,11 @@ pub(super) fn kind_of(
     }
     let numbers = cells().filter(|cell| frame.dialect.number(cell).is_some()).count();
     let distinct = || cells().collect::<std::collections::HashSet<_>>().len();
-    if numbers == count {
+    // As of zip codes, whose sizes mean nothing.
+    let is_code = |cell: &str| {
+        cell.len() >= 4 && cell.starts_with('0') && cell.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if numbers == count && (wanted || !cells().any(is_code)) {
         let is_identifier = || is_named_as_identifier(&frame.columns[column], column);
         if !wanted && is_identifier() && distinct() == count && count > 1 {
             return left_out("every row has its own: an identifier");
@@ -142,7 +146,7 @@ pub(super) fn kind_of(
         return Ok(Ok(Kind::Number));
     }
     // A word among numbers is a slip more often than a category.
-    if 2 * numbers > count {
+    if 2 * numbers > count && numbers < count {
         let wrong = |row: &usize| {
             let cell = frame.cell(*row, column);
             !is_missing(cell) && frame.dialect.number(cell).is_none()

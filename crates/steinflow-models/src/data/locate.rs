@@ -78,11 +78,19 @@ pub fn read_table(
 
 /// New rows, from a file or a data set, by the recipe of the data that a model was fitted to.
 pub fn read_new_rows(given: &Path, data_dir: Option<&Path>, recipe: &Recipe) -> Result<Table> {
-    let frame = match given.to_str() {
+    Ok(recipe.apply_to_new(&read_frame(given, data_dir)?)?)
+}
+
+/// The rows that a model was fitted to, again: those without a target are left out.
+pub fn read_fitted_rows(given: &Path, data_dir: Option<&Path>, recipe: &Recipe) -> Result<Table> {
+    Ok(recipe.apply(&read_frame(given, data_dir)?)?)
+}
+
+fn read_frame(given: &Path, data_dir: Option<&Path>) -> Result<Frame> {
+    Ok(match given.to_str() {
         Some(name) if is_name(given) => find(name, data_dir)?.frame()?,
         _ => Frame::read(given)?,
-    };
-    Ok(recipe.apply_to_new(&frame)?)
+    })
 }
 
 impl Located {

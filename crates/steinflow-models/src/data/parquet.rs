@@ -65,7 +65,7 @@ fn read_rows(opened: File, path: &Path) -> Rows {
     // Counted as a file of text has them, the header's line first.
     let lines = (2..).take(rows.len()).collect();
     let (file, dialect) = (path.to_owned(), Dialect::PLAIN);
-    Ok(Ok(Frame { file, columns, rows, lines, dialect }))
+    Ok(Ok(Frame { file, columns, rows, lines, dialect, encoding: None }))
 }
 
 fn text(field: &Field) -> String {

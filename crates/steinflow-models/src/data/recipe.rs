@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use steinflow::Matrix;
 
-use super::dialect::is_missing;
+use super::dialect::{is_missing, sign_of_unit};
 use super::frame::Frame;
 use super::kind::{Kind, LeftOut, fill, is_constant, kind_of, levels_of};
 use super::table::Table;
@@ -21,6 +21,9 @@ pub struct Recipe {
     missing: Missing,
     /// The column to predict.
     target: String,
+    /// The column that is known with the target alone, and says what is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    event: Option<String>,
     /// The columns that are used, in the order of the file.
     columns: Vec<Column>,
     /// Columns that are multiplied, for features of their own.
@@ -60,6 +63,7 @@ impl Recipe {
         };
         let (dropped, categorical) = (named(&choices.drop)?, named(&choices.categorical)?);
         let groups = named(&choices.groups)?;
+        let event = choices.event.as_deref().map(|name| frame.position(name)).transpose()?;
         let features = choices.features.as_deref().map(named).transpose()?;
         let mut notes = Vec::new();
         let mut kept = Vec::new();
@@ -80,9 +84,10 @@ impl Recipe {
         // What varies in the file may not in the rows that are used; without it there may be more.
         let rows = loop {
             let rows = complete_rows(frame, choices.missing, target, &kept)?;
+            let may_be_constant = |j: usize| j == target || event == Some(j);
             let constant = kept
                 .iter()
-                .position(|(j, kind)| *j != target && is_constant(frame, *j, kind, &rows));
+                .position(|(j, kind)| !may_be_constant(*j) && is_constant(frame, *j, kind, &rows));
             let Some(constant) = constant else { break rows };
             let (j, _) = kept.remove(constant);
             notes.push(format!("{}: left out, it is the same in every row", frame.columns[j]));
@@ -90,21 +95,30 @@ impl Recipe {
         let mut columns = Vec::new();
         for (j, kind) in kept {
             let name = frame.columns[j].clone();
-            let kind = match kind {
-                Kind::Category { .. } => {
+            let kind = match (kind, &choices.order) {
+                (_, Some(order)) if j == target => {
+                    let levels = in_order(frame, j, levels_of(frame, j, &rows), order)?;
+                    Kind::Level { levels }
+                }
+                (Kind::Category { .. }, _) => {
                     let levels = levels_of(frame, j, &rows);
                     if j == target { Kind::Level { levels } } else { Kind::Category { levels } }
                 }
-                Kind::Group { .. } => Kind::Group { levels: levels_of(frame, j, &rows) },
-                kind => kind,
+                (Kind::Group { .. }, _) => Kind::Group { levels: levels_of(frame, j, &rows) },
+                (kind, _) => kind,
             };
             notes.extend(kind.note(&name));
+            let signs = if kind == Kind::Number { signs_of_units(frame, j) } else { String::new() };
+            if !signs.is_empty() {
+                notes.push(format!("{name}: numbers, without their {signs}"));
+            }
             let fill = (choices.missing == Missing::Mean && j != target)
                 .then(|| fill(frame, j, &kind, &rows));
             columns.push(Column { name, kind, fill: fill.flatten() });
         }
         notes.insert(0, first_note(frame, columns.len(), rows.len()));
         let target = frame.columns[target].clone();
+        let event = choices.event.clone();
         let (mut interactions, helpers) = (choices.interactions.clone(), choices.helpers.clone());
         named(&interactions.concat())?;
         interactions.retain(|factors| {
@@ -121,7 +135,10 @@ impl Recipe {
         if lags > 0 {
             notes.push(format!("{target}: its last {lags} values are features of every row"));
         }
-        Ok((Self { missing: choices.missing, target, columns, interactions, helpers, lags }, notes))
+        Ok((
+            Self { missing: choices.missing, target, event, columns, interactions, helpers, lags },
+            notes,
+        ))
     }
 
     /// The table that the recipe makes of the data that it was chosen for.
@@ -131,9 +148,11 @@ impl Recipe {
 
     /// The table that the recipe makes of new rows; targets count if they are all there.
     pub(super) fn apply_to_new(&self, frame: &Frame) -> Result<Table, TableError> {
-        let target = frame.columns.iter().position(|name| *name == self.target);
-        let has_targets =
-            target.is_some_and(|target| frame.cells(target).all(|cell| !is_missing(cell)));
+        let is_whole = |name: &String| {
+            let place = frame.columns.iter().position(|column| column == name);
+            place.is_some_and(|place| frame.cells(place).all(|cell| !is_missing(cell)))
+        };
+        let has_targets = is_whole(&self.target) && self.event.as_ref().is_none_or(is_whole);
         self.make(frame, has_targets)
     }
 
@@ -151,6 +170,7 @@ impl Recipe {
         Self {
             missing: Missing::Error,
             target: columns.last().cloned().unwrap_or_default(),
+            event: None,
             columns: columns.iter().map(column).collect(),
             interactions: Vec::new(),
             helpers: Vec::new(),
@@ -171,7 +191,9 @@ impl Recipe {
     }
 
     fn make(&self, frame: &Frame, with_target: bool) -> Result<Table, TableError> {
-        let used = || self.columns.iter().filter(|own| with_target || own.name != self.target);
+        let is_of_target =
+            |own: &Column| own.name == self.target || self.event.as_ref() == Some(&own.name);
+        let used = || self.columns.iter().filter(|own| with_target || !is_of_target(own));
         let mut places = Vec::new();
         let known: HashMap<&str, usize> =
             frame.columns.iter().map(String::as_str).zip(0..).collect();
@@ -326,6 +348,35 @@ impl Column {
     }
 }
 
+/// What currencies and the like the numbers of a column are of.
+fn signs_of_units(frame: &Frame, column: usize) -> String {
+    let signs = frame.cells(column).filter(|cell| !is_missing(cell));
+    let signs = signs.filter_map(|cell| Some(sign_of_unit(cell.trim_start_matches('-'))?.0));
+    let distinct: std::collections::BTreeSet<char> = signs.collect();
+    distinct.into_iter().map(String::from).collect::<Vec<_>>().join(" and ")
+}
+
+/// The levels that a column has, in an order that names all of them.
+fn in_order(
+    frame: &Frame,
+    column: usize,
+    found: Vec<String>,
+    order: &[String],
+) -> Result<Vec<String>, TableError> {
+    let twice = (1..order.len()).find(|&at| order[..at].contains(&order[at]));
+    let twice = twice.map(|at| &order[at]);
+    let wrong = twice.or_else(|| found.iter().find(|level| !order.contains(level)));
+    match wrong {
+        None => Ok(order.iter().filter(|level| found.contains(level)).cloned().collect()),
+        Some(level) => Err(TableError::WrongOrder {
+            file: frame.file.clone(),
+            column: frame.columns[column].clone(),
+            level: level.clone(),
+            levels: found.clone(),
+        }),
+    }
+}
+
 fn first_note(frame: &Frame, columns: usize, rows: usize) -> String {
     let peculiarity =
         frame.dialect.peculiarity().map_or(String::new(), |words| format!(", {words}"));
@@ -333,7 +384,8 @@ fn first_note(frame: &Frame, columns: usize, rows: usize) -> String {
         0 => String::new(),
         lost => format!("; {lost} rows with missing cells left out"),
     };
-    format!("read {rows} rows, {columns} columns{peculiarity}{lost}")
+    let encoding = frame.encoding.map_or(String::new(), |name| format!(", in {name}"));
+    format!("read {rows} rows, {columns} columns{peculiarity}{encoding}{lost}")
 }
 
 fn missing_cell(frame: &Frame, row: usize, place: usize) -> TableError {

@@ -13,7 +13,7 @@ const MAX_SPLIT_BYTES: u64 = 64 << 20;
 pub(super) fn read(file: &Path) -> Result<Vec<Vec<usize>>, SplitError> {
     let cannot_read = |source| SplitError::Read { file: file.to_owned(), source };
     let opened = File::open(file).map_err(cannot_read)?;
-    let text = read_limited(opened, MAX_SPLIT_BYTES)
+    let (text, _) = read_limited(opened, MAX_SPLIT_BYTES)
         .map_err(cannot_read)?
         .ok_or_else(|| SplitError::TooLarge { file: file.to_owned(), limit: MAX_SPLIT_BYTES })?;
     // Empty lines are kept: they would shift the numbers of the splits below.

@@ -22,7 +22,7 @@ pub enum TableError {
         file: PathBuf,
     },
 
-    /// The bytes cannot be read, or are not UTF-8.
+    /// The bytes cannot be read, or are no text.
     #[error("cannot read {}: {source}; save the table as CSV in UTF-8", .file.display())]
     Read {
         /// The file.
@@ -382,6 +382,47 @@ pub enum TableError {
         column: String,
         /// How many there are.
         found: usize,
+    },
+
+    /// An order of classes that does not name each of them once.
+    #[error(
+        "{}, column `{column}`: the order must name each class once, and `{level}` is not: put {} into \
+         their order", .file.display(), .levels.join(",")
+    )]
+    WrongOrder {
+        /// The file.
+        file: PathBuf,
+        /// The column's name.
+        column: String,
+        /// The class.
+        level: String,
+        /// All classes.
+        levels: Vec<String>,
+    },
+
+    /// What is no time, or does not say whether an event was seen.
+    #[error(
+        "{}, line {line}, column `{column}`: found {value}, and {expected}: correct it or remove the row",
+        .file.display()
+    )]
+    NotATime {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What it holds.
+        value: f64,
+        /// What it should.
+        expected: &'static str,
+    },
+
+    /// A workbook of a spreadsheet.
+    #[error("{} is a workbook of a spreadsheet: save the sheet as CSV", .file.display())]
+    Workbook {
+        /// The file.
+        file: PathBuf,
     },
 
     /// A target of classes with one alone.

@@ -24,6 +24,8 @@ pub struct Design {
     offset: Option<(String, Vec<f64>)>,
     /// The noise of every row, in the target's units.
     noise: Option<(String, Vec<f64>)>,
+    /// Whether the target of every row is the time of an event.
+    event: Option<(String, Vec<f64>)>,
     terms: Vec<Term>,
     file: PathBuf,
     lines: Vec<u64>,
@@ -36,6 +38,7 @@ pub struct Design {
 struct Roles<'a> {
     offset: Option<&'a str>,
     noise: Option<&'a str>,
+    event: Option<&'a str>,
     groups: &'a [String],
     slopes: &'a [String],
     may_lack_features: bool,
@@ -64,6 +67,7 @@ impl Design {
         let roles = Roles {
             offset: spec.offset.as_deref(),
             noise: spec.noise_column.as_deref(),
+            event: spec.event.as_deref(),
             groups: spec.groups.as_deref().unwrap_or_default(),
             slopes: spec.slopes.as_deref().unwrap_or_default(),
             may_lack_features: !needs_features,
@@ -88,11 +92,12 @@ impl Design {
         let position = |name: &str| table.position(Some(name));
         let offset = roles.offset.map(position).transpose()?;
         let noise = roles.noise.map(position).transpose()?;
+        let event = roles.event.map(position).transpose()?;
         let groups =
             roles.groups.iter().map(|name| position(name)).collect::<Result<Vec<_>, _>>()?;
         let is_feature = |column: &usize| {
             *column != target_column
-                && ![offset, noise].contains(&Some(*column))
+                && ![offset, noise, event].contains(&Some(*column))
                 && !groups.contains(column)
         };
         let features: Vec<usize> = (0..table.columns().len()).filter(is_feature).collect();
@@ -125,6 +130,7 @@ impl Design {
             scalings,
             offset: offset.map(named),
             noise: noise.map(named),
+            event: event.map(named),
             terms: Vec::new(),
             file: table.file().to_owned(),
             lines: (0..values.rows()).map(|row| table.line(row)).collect(),
@@ -133,7 +139,42 @@ impl Design {
         };
         let terms = groups.into_iter().map(|j| design.terms_of(named(j), roles.slopes));
         let terms = terms.collect::<Result<Vec<_>, _>>()?.concat();
-        Ok(Self { terms, ..design })
+        let mut notes = design.notes.clone();
+        notes.extend(design.alike());
+        Ok(Self { terms, notes, ..design })
+    }
+
+    /// Features that say the same as one before them: what each of both does, no data can tell.
+    fn alike(&self) -> Vec<String> {
+        /// More products than these take longer than a note is worth.
+        const MOST_PRODUCTS: usize = 200_000_000;
+        const CORRELATION: f64 = 0.9999;
+        let (rows, features) = (self.rows.rows(), self.features());
+        let count = rows.min(MOST_PRODUCTS / (features.len() * features.len()).max(1));
+        let column = |j: usize| (0..count).map(|i| self.rows.row(i)[j + 1]).collect::<Vec<f64>>();
+        let columns: Vec<Vec<f64>> = (0..features.len()).map(column).collect();
+        let product = |a: usize, b: usize| {
+            columns[a].iter().zip(&columns[b]).map(|(x, y)| x * y).sum::<f64>()
+        };
+        let squares: Vec<f64> = (0..features.len()).map(|j| product(j, j)).collect();
+        let first_alike = |b: &usize| {
+            (0..*b).find(|&a| {
+                product(a, *b).abs() > CORRELATION * (squares[a] * squares[*b]).sqrt() && count > 2
+            })
+        };
+        let note = |b: usize| {
+            let (a, b) = (&features[first_alike(&b)?], &features[b]);
+            Some(format!(
+                "{b}: says the same as {a}, so that neither coefficient is known: drop one"
+            ))
+        };
+        (0..features.len()).filter_map(note).collect()
+    }
+
+    /// With a word about what was made of the table.
+    pub(super) fn noting(mut self, note: String) -> Self {
+        self.notes.push(note);
+        self
     }
 
     /// An intercept for every group of a column, and the slopes that differ.
@@ -211,6 +252,37 @@ impl Design {
         Ok(Some(weights))
     }
 
+    /// A target of times: the logarithm of each is taken from its predictor, and what is left of the target is whether
+    /// the event was seen; and the mean of the logarithms.
+    pub(super) fn times(mut self) -> Result<(Self, Vec<f64>, f64), TableError> {
+        self.require_numbers()?;
+        let wrong = |row: usize, column: &str, value: f64, expected| TableError::NotATime {
+            file: self.file.clone(),
+            line: self.lines[row],
+            column: column.to_owned(),
+            value,
+            expected,
+        };
+        if let Some(row) = self.target.iter().position(|&y| y <= 0.0) {
+            let expected = "times are above 0";
+            return Err(wrong(row, &self.target_name, self.target[row], expected));
+        }
+        let seen = match &self.event {
+            None => vec![1.0; self.target.len()],
+            Some((column, seen)) => {
+                if let Some(row) = seen.iter().position(|&seen| seen != 0.0 && seen != 1.0) {
+                    let expected = "1 says that the event was seen and 0 that it was not";
+                    return Err(wrong(row, column, seen[row], expected));
+                }
+                seen.clone()
+            }
+        };
+        let logs: Vec<f64> = self.target.iter().map(|y| y.ln()).collect();
+        let base = logs.iter().sum::<f64>() / logs.len() as f64;
+        self.offset = Some((self.target_name.clone(), logs.iter().map(|log| -log).collect()));
+        Ok((self, seen, base))
+    }
+
     /// X, a row of data a row; divided by its noise, where that is known row by row.
     pub fn rows(&self) -> &Matrix<f64> {
         &self.rows
@@ -256,6 +328,10 @@ impl Design {
 
     pub(super) fn noise(&self) -> Option<&(String, Vec<f64>)> {
         self.noise.as_ref()
+    }
+
+    pub(super) fn event(&self) -> Option<&(String, Vec<f64>)> {
+        self.event.as_ref()
     }
 
     pub(super) fn terms(&self) -> &[Term] {

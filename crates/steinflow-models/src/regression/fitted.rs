@@ -11,7 +11,7 @@ use steinflow::{Error, Matrix};
 use super::groups::{FittedTerm, PlacedTerm};
 use super::{
     Bernoulli, Design, Family, Mixture, Multinomial, NegativeBinomial, Normal, Ordinal, Poisson,
-    Process, StudentT,
+    Process, StudentT, Weibull,
 };
 use crate::Result;
 use crate::data::{Recipe, Table, TableError};
@@ -32,6 +32,9 @@ pub struct Fitted {
     /// The column with the noise of every row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     noise: Option<String>,
+    /// The column that says whether the target is the time of an event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    event: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     groups: Vec<FittedTerm>,
     /// The standard deviation of the targets of the fit.
@@ -51,6 +54,7 @@ enum Kind {
     Ordinal(Ordinal),
     Poisson(Poisson),
     NegativeBinomial(NegativeBinomial),
+    Weibull(Weibull),
     Process(Process),
 }
 
@@ -79,6 +83,7 @@ families!(
     Ordinal,
     Poisson,
     NegativeBinomial,
+    Weibull,
     Process
 );
 
@@ -105,7 +110,12 @@ impl Fitted {
             parameters: Vec::new(),
             features: design.features().to_vec(),
             has_intercept: design.names().len() > design.features().len(),
-            offset: design.offset().map(|(name, _)| name.clone()),
+            // That of a time is the time itself.
+            offset: design
+                .offset()
+                .map(|(name, _)| name.clone())
+                .filter(|name| name != design.target_name()),
+            event: design.event().map(|(name, _)| name.clone()),
             noise: design.noise().map(|(name, _)| name.clone()),
             groups: design.terms().iter().map(Into::into).collect(),
             target_sd: design.target_sd(),
@@ -147,15 +157,25 @@ impl Fitted {
         }
     }
 
+    /// Whether the targets are times until an event, of which some were not seen: those are told with a minus sign.
+    pub fn is_survival(&self) -> bool {
+        matches!(self.family, Kind::Weibull(_))
+    }
+
     /// The targets of a table that has them: numbers, or numbers of classes.
     pub fn targets(&self, table: &Table) -> Result<Option<Vec<f64>>> {
         let Ok(column) = table.position(Some(&self.target)) else { return Ok(None) };
         let (values, classes) = (table.values(), self.classes());
+        let event = self.event.as_ref().map(|name| table.position(Some(name))).transpose()?;
+        let sign = |row: usize| match event.map(|event| values.row(row)[event]) {
+            Some(0.0) => -1.0,
+            _ => 1.0,
+        };
         let by_value = !classes.is_empty() && self.recipe.levels(&self.target).is_none();
         let target = |row: usize| -> Result<f64> {
             let value = values.row(row)[column];
             if !by_value {
-                return Ok(value);
+                return Ok(sign(row) * value);
             }
             let class = classes.iter().position(|class| class.parse() == Ok(value));
             class.map(|class| class as f64).ok_or_else(|| {
@@ -195,7 +215,9 @@ impl Fitted {
     pub fn checks(&self, parameters: &Matrix<f64>, table: &Table) -> Result<Vec<Check>> {
         const MOST_SETS: usize = 400;
         const MOST_NUMBERS: usize = 20_000_000;
-        let Some(targets) = self.targets(table)? else { return Ok(Vec::new()) };
+        // When an event would have come that was not seen is not in the data.
+        let targets = self.targets(table)?.filter(|_| !self.is_survival());
+        let Some(targets) = targets else { return Ok(Vec::new()) };
         let count = MOST_SETS.min(MOST_NUMBERS / targets.len()).clamp(1, parameters.rows().max(1));
         let some = Matrix::from_fn(count, parameters.cols(), |i, j| {
             parameters.row((i + 1) * parameters.rows() / count - 1)[j]

@@ -7,6 +7,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use steinflow::{Error, Real};
 
+use super::elementary::{CHUNK, raise, sum_of_logs, sums_over_rows, vectorised};
 use super::family::{Family, log_exponential};
 use super::listed::{Listed, Observed};
 use super::multinomial::draw_class;
@@ -62,6 +63,37 @@ impl Mixture {
 }
 
 impl Parts {
+    /// Leaves in `shares`, component after component, how much of the density of every row is from each, and returns
+    /// the sum of its logarithms.
+    fn shares<T: Real>(&self, eta: &[T], y: &[T], shares: &mut [T]) -> f64 {
+        let (mut top, mut total) = ([T::neg_infinity(); CHUNK], [T::zero(); CHUNK]);
+        let (top, total) = (&mut top[..y.len()], &mut total[..y.len()]);
+        for (k, terms) in shares.chunks_exact_mut(y.len()).enumerate() {
+            let (noise, weight) = (self.noises[k], self.weights[k]);
+            let (shift, rate) = (T::of(self.shifts[k]), T::of(1.0 / noise));
+            let (log, half) = (T::of((weight / noise).ln()), T::of(0.5));
+            vectorised(
+                #[inline(always)]
+                || {
+                    for ((term, &eta), &y) in terms.iter_mut().zip(eta).zip(y) {
+                        let z = (y - eta - shift) * rate;
+                        *term = log - half * z * z;
+                    }
+                },
+            );
+            raise(top, terms);
+        }
+        for terms in shares.chunks_exact_mut(y.len()) {
+            terms.iter_mut().zip(&*top).for_each(|(term, &top)| *term = top - *term);
+            T::exp_of_negated(terms, T::one());
+            total.iter_mut().zip(&*terms).for_each(|(total, &term)| *total += term);
+        }
+        for terms in shares.chunks_exact_mut(y.len()) {
+            terms.iter_mut().zip(&*total).for_each(|(term, &total)| *term /= total);
+        }
+        top.iter().map(|top| top.as_f64()).sum::<f64>() + sum_of_logs(total)
+    }
+
     /// log(wₖ/σₖ) − ((r − dₖ)/σₖ)²/2 of every component, and the logarithm of the sum of their exponentials.
     fn terms(&self, residual: f64, terms: &mut Vec<f64>) -> f64 {
         terms.clear();
@@ -115,25 +147,37 @@ impl Family for Mixture {
         slopes: &mut [f64],
     ) -> f64 {
         let (count, parts) = (self.components, self.parts(extras));
-        let (mut terms, mut sum) = (Vec::with_capacity(count), 0.0);
+        let (mut terms, mut sum) = (vec![T::zero(); count * CHUNK], 0.0);
         let mut of_shifts = vec![0.0; count];
-        for (eta, &y) in eta.iter_mut().zip(y) {
-            let residual = (y - *eta).as_f64();
-            let total = parts.terms(residual, &mut terms);
-            sum += total;
-            let mut of_eta = 0.0;
-            for (k, term) in terms.iter().enumerate() {
-                let share = (term - total).exp();
-                let z = (residual - parts.shifts[k]) / parts.noises[k];
-                let pull = share * z / parts.noises[k];
-                of_eta += pull;
+        for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
+            let terms = &mut terms[..count * y.len()];
+            sum += parts.shares(eta, y, terms);
+            let mut residuals = [T::zero(); CHUNK];
+            let residuals = &mut residuals[..y.len()];
+            for ((residual, eta), &y) in residuals.iter_mut().zip(&mut *eta).zip(y) {
+                *residual = y - *eta;
+                *eta = T::zero();
+            }
+            for (k, shares) in terms.chunks_exact_mut(y.len()).enumerate() {
+                let (shift, rate) = (T::of(parts.shifts[k]), T::of(1.0 / parts.noises[k]));
+                let [pull, of_noise, share] = sums_over_rows(
+                    eta,
+                    residuals,
+                    shares,
+                    #[inline(always)]
+                    |eta, residual, share| {
+                        let z = (residual - shift) * rate;
+                        let pull = *share * z * rate;
+                        *eta += pull;
+                        [pull, *share * (z * z - T::one()), *share]
+                    },
+                );
                 of_shifts[k] += pull;
-                slopes[count - 1 + k] += share * (z * z - 1.0);
+                slopes[count - 1 + k] += of_noise;
                 if k > 0 {
-                    slopes[2 * count - 2 + k] += share - parts.weights[k];
+                    slopes[2 * count - 2 + k] += share - parts.weights[k] * y.len() as f64;
                 }
             }
-            *eta = T::of(of_eta);
         }
         // A gap moves all components after it.
         let mut after = 0.0;

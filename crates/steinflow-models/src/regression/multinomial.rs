@@ -6,6 +6,7 @@ use rand_distr::{Distribution, StandardUniform};
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
+use super::elementary::{CHUNK, raise, sum_of_logs, vectorised};
 use super::family::Family;
 use super::listed::{Listed, Observed};
 use super::{Design, with_options};
@@ -47,19 +48,52 @@ impl Family for Multinomial {
         _extras: &[f64],
         _slopes: &mut [f64],
     ) -> f64 {
-        let (count, mut sum) = (y.len(), 0.0);
-        for (i, y) in y.iter().enumerate() {
-            let seen = y.as_f64() as usize;
-            let at = |k: usize| k * count + i;
-            let lines = 0..self.predictors();
-            let top =
-                lines.clone().map(|k| eta[at(k)]).fold(T::zero(), |a, b| if b > a { b } else { a });
-            let total = lines.clone().map(|k| (eta[at(k)] - top).exp()).sum::<T>() + (-top).exp();
-            let of_seen = if seen == 0 { T::zero() } else { eta[at(seen - 1)] };
-            sum += (of_seen - top - total.ln()).as_f64();
-            for k in lines {
-                let probability = (eta[at(k)] - top).exp() / total;
-                eta[at(k)] = if k + 1 == seen { T::one() - probability } else { -probability };
+        let (rows, mut sum) = (y.len(), 0.0);
+        for first in (0..rows).step_by(CHUNK) {
+            let own = first..rows.min(first + CHUNK);
+            let y = &y[own.clone()];
+            let (mut top, mut total) = ([T::zero(); CHUNK], [T::zero(); CHUNK]);
+            let (top, total) = (&mut top[..y.len()], &mut total[..y.len()]);
+            for line in eta.chunks_exact(rows) {
+                raise(top, &line[own.clone()]);
+            }
+            // e^(η − top) of the first class, whose η is 0, and of the others.
+            total.copy_from_slice(top);
+            T::exp_of_negated(total, T::one());
+            let mut of_seen = [T::zero(); CHUNK];
+            let of_seen = &mut of_seen[..y.len()];
+            of_seen.copy_from_slice(top);
+            for (k, line) in eta.chunks_exact_mut(rows).enumerate() {
+                let (line, class) = (&mut line[own.clone()], T::of((k + 1) as f64));
+                let rows = line.iter_mut().zip(&*top).zip(y).zip(&mut *of_seen);
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for (((eta, &top), &y), of_seen) in rows {
+                            *eta = top - *eta;
+                            *of_seen = if y == class { *eta } else { *of_seen };
+                        }
+                    },
+                );
+                T::exp_of_negated(line, T::one());
+                vectorised(
+                    #[inline(always)]
+                    || total.iter_mut().zip(&*line).for_each(|(total, &x)| *total += x),
+                );
+            }
+            sum -= of_seen.iter().map(|x| x.as_f64()).sum::<f64>() + sum_of_logs(total);
+            for (k, line) in eta.chunks_exact_mut(rows).enumerate() {
+                let class = T::of((k + 1) as f64);
+                let rows = line[own.clone()].iter_mut().zip(&*total).zip(y);
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for ((eta, &total), &y) in rows {
+                            let seen = if y == class { T::one() } else { T::zero() };
+                            *eta = seen - *eta / total;
+                        }
+                    },
+                );
             }
         }
         sum

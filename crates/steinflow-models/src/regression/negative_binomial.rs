@@ -6,6 +6,7 @@ use rand_distr::{Distribution, Gamma};
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
+use super::elementary::{CHUNK, log_of_one_plus, sums_over_rows};
 use super::family::{Family, digamma, log_exponential};
 use super::listed::{Listed, Observed};
 use super::{Design, poisson, with_options};
@@ -14,20 +15,6 @@ use crate::{ModelSpec, Result};
 /// Counts with ψ = log α.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct NegativeBinomial;
-
-/// log p(y) without the factor 1/y!, its derivative by η and by log α, with r = 1/α.
-fn terms(eta: f64, log_alpha: f64, y: f64) -> (f64, f64, f64) {
-    let r = (-log_alpha).exp();
-    let ratio = eta + log_alpha;
-    // log(1 + μα), without overflow.
-    let log_total = if ratio > 0.0 { ratio + (-ratio).exp().ln_1p() } else { ratio.exp().ln_1p() };
-    let value = libm::lgamma(y + r) - libm::lgamma(r) + y * ratio - (y + r) * log_total;
-    // μα/(1 + μα).
-    let share = 1.0 / (1.0 + (-ratio).exp());
-    let of_eta = y - (y + r) * share;
-    let of_alpha = of_eta - r * (digamma(y + r) - digamma(r) - log_total);
-    (value, of_eta, of_alpha)
-}
 
 impl Listed for NegativeBinomial {
     const NAME: &'static str = "negative-binomial-regression";
@@ -54,13 +41,66 @@ impl Family for NegativeBinomial {
         extras: &[f64],
         slopes: &mut [f64],
     ) -> f64 {
+        let (log_alpha, r) = (T::of(extras[0]), T::of((-extras[0]).exp()));
         let mut sum = 0.0;
-        for (eta, &y) in eta.iter_mut().zip(y) {
-            let (value, of_eta, of_alpha) = terms(eta.as_f64(), extras[0], y.as_f64());
-            sum += value;
-            slopes[0] += of_alpha;
-            *eta = T::of(of_eta);
+        for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
+            let decays = &mut [T::zero(); CHUNK][..y.len()];
+            for (decay, eta) in decays.iter_mut().zip(&*eta) {
+                *decay = (*eta + log_alpha).abs();
+            }
+            T::exp_of_negated(decays, T::one());
+            let [terms, of_eta, logs] = sums_over_rows(
+                eta,
+                y,
+                decays,
+                #[inline(always)]
+                |eta, y, decay| {
+                    // log(1 + μα) and μα/(1 + μα), without overflow.
+                    let ratio = *eta + log_alpha;
+                    let (low, high, own) = if ratio < T::zero() {
+                        (ratio, T::zero(), *decay)
+                    } else {
+                        (T::zero(), ratio, T::one())
+                    };
+                    let log = log_of_one_plus(*decay);
+                    let log_total = high + log;
+                    let term = y * (low - log) - r * log_total;
+                    *eta = y - (y + r) * (own / (T::one() + *decay));
+                    [term, *eta, log_total]
+                },
+            );
+            sum += terms;
+            slopes[0] += of_eta + r.as_f64() * logs;
         }
+        sum
+    }
+
+    fn looks_at_targets(&self) -> bool {
+        true
+    }
+
+    /// log Γ(y + r) − log Γ(r), and by r.
+    fn of_targets(&self, counted: &[(f64, f64)], extras: &[f64], slopes: &mut [f64]) -> f64 {
+        /// From one target to the next by the recurrence of Γ, unless that takes longer.
+        const MOST_STEPS: f64 = 16.0;
+        let r = (-extras[0]).exp();
+        let (mut sum, mut of_r) = (0.0, 0.0);
+        let (mut at, mut log, mut slope) = (0.0, 0.0, 0.0);
+        for &(y, count) in counted {
+            if y - at > MOST_STEPS {
+                log = libm::lgamma(y + r) - libm::lgamma(r);
+                slope = digamma(y + r) - digamma(r);
+                at = y;
+            }
+            while at < y {
+                log += (at + r).ln();
+                slope += 1.0 / (at + r);
+                at += 1.0;
+            }
+            sum += count * log;
+            of_r += count * slope;
+        }
+        slopes[0] -= r * of_r;
         sum
     }
 
@@ -90,6 +130,10 @@ impl Family for NegativeBinomial {
     }
 
     fn log_density(&self, eta: &[f64], extras: &[f64], y: f64) -> f64 {
-        terms(eta[0], extras[0], y).0 - libm::lgamma(y + 1.0)
+        let (r, ratio) = ((-extras[0]).exp(), eta[0] + extras[0]);
+        // log(1 + μα), without overflow.
+        let log_total = ratio.max(0.0) + (-ratio.abs()).exp().ln_1p();
+        let constant = libm::lgamma(y + r) - libm::lgamma(r) - libm::lgamma(y + 1.0);
+        constant + y * (ratio - log_total) - r * log_total
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use steinflow::engine::Gemm;
 use steinflow::{Matrix, Real};
 
+use super::elementary::{CHUNK, sums_over_rows};
 use super::family::{Family, log_exponential};
 use super::listed::{Listed, Observed};
 use super::{Design, Regression, with_options};
@@ -140,10 +141,19 @@ impl Family for Normal {
         let noise = self.noise(extras);
         let (precision, half) = (T::of(1.0 / (noise * noise)), T::of(0.5));
         let mut sum = 0.0;
-        for (eta, &y) in eta.iter_mut().zip(y) {
-            let residual = y - *eta;
-            *eta = precision * residual;
-            sum -= (half * *eta * residual).as_f64();
+        for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
+            let [squares] = sums_over_rows(
+                eta,
+                y,
+                &mut [T::zero(); CHUNK][..y.len()],
+                #[inline(always)]
+                |eta, y, _| {
+                    let residual = y - *eta;
+                    *eta = precision * residual;
+                    [half * *eta * residual]
+                },
+            );
+            sum -= squares;
         }
         let count = y.len() as f64;
         if let Some(slope) = slopes.first_mut() {

@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
+use super::elementary::{CHUNK, sum_of_logs, sums_over_rows, vectorised};
 use super::family::{Family, log_exponential};
 use super::listed::{Listed, Observed};
 use super::multinomial::{draw_class, moments_of};
@@ -27,23 +28,69 @@ fn log_logistic(x: f64) -> f64 {
     if x > 0.0 { -(-x).exp().ln_1p() } else { x - x.exp().ln_1p() }
 }
 
-fn logistic(x: f64) -> f64 {
-    log_logistic(x).exp()
+/// log P(y = k) between the cutpoints below and above, less η.
+fn log_probability(below: f64, above: f64) -> f64 {
+    // F(b) − F(a) = F(b) F(−a) (1 − e^(a − b)).
+    log_logistic(above) + log_logistic(-below) + (-(below - above).exp_m1()).ln()
 }
 
-/// log P(y = k) between the cutpoints below and above, and its derivatives by both less η.
-fn terms(below: f64, above: f64) -> (f64, f64, f64) {
-    if below == f64::NEG_INFINITY {
-        return (log_logistic(above), 0.0, logistic(-above));
+/// Of a chunk of rows: Σ log F(b) F(−a), for the cutpoints a and b around each; η becomes its derivative. Adds those by
+/// the cutpoints, −F(a) and F(−b), and the number of rows to the sums of each class, the first with its sign turned.
+fn between<T: Real>(cutpoints: &[f64], eta: &mut [T], y: &[T], sums: &mut [[f64; 3]]) -> f64 {
+    let (mut below, mut above) = ([T::zero(); CHUNK], [T::zero(); CHUNK]);
+    let (below, above) = (&mut below[..y.len()], &mut above[..y.len()]);
+    for (k, pair) in cutpoints.windows(2).enumerate() {
+        let (class, low, high) = (T::of(k as f64), T::of(pair[0]), T::of(pair[1]));
+        let rows = below.iter_mut().zip(&mut *above).zip(&*eta).zip(y);
+        vectorised(
+            #[inline(always)]
+            || {
+                for (((below, above), &eta), &y) in rows {
+                    *below = if y == class { low - eta } else { *below };
+                    *above = if y == class { high - eta } else { *above };
+                }
+            },
+        );
     }
-    if above == f64::INFINITY {
-        return (log_logistic(-below), -logistic(below), 0.0);
+    let (mut of_below, mut of_above) = ([T::zero(); CHUNK], [T::zero(); CHUNK]);
+    let (of_below, of_above) = (&mut of_below[..y.len()], &mut of_above[..y.len()]);
+    for (decays, from) in [(&mut *of_below, &*below), (&mut *of_above, &*above)] {
+        decays.iter_mut().zip(from).for_each(|(decay, x)| *decay = x.abs());
+        T::exp_of_negated(decays, T::one());
     }
-    // F(b) − F(a) = F(b) F(−a) (1 − e^(a − b)).
-    let gap = above - below;
-    let value = log_logistic(above) + log_logistic(-below) + (-(-gap).exp_m1()).ln();
-    let of_gap = 1.0 / gap.exp_m1();
-    (value, -logistic(below) - of_gap, logistic(-above) + of_gap)
+    let (one, zero) = (T::one(), T::zero());
+    let mut totals = [T::one(); CHUNK];
+    let totals = &mut totals[..y.len()];
+    let mut logs = [T::zero(); CHUNK];
+    let logs = &mut logs[..y.len()];
+    let rows = below.iter().zip(&*above).zip(&mut *of_below).zip(&mut *of_above);
+    let rows = rows.zip(&mut *eta).zip(&mut *totals).zip(&mut *logs);
+    vectorised(
+        #[inline(always)]
+        || {
+            for ((((((&below, &above), of_below), of_above), eta), total), log) in rows {
+                let (a, b) = (one + *of_below, one + *of_above);
+                *log = if below > zero { -below } else { zero };
+                *log += if above < zero { above } else { zero };
+                *total = a * b;
+                *of_below = if below > zero { one } else { *of_below } / a;
+                *of_above = if above < zero { one } else { *of_above } / b;
+                *eta = *of_below - *of_above;
+            }
+        },
+    );
+    for (k, sums) in sums.iter_mut().enumerate() {
+        let class = T::of(k as f64);
+        let of_class = sums_over_rows(
+            of_below,
+            y,
+            of_above,
+            #[inline(always)]
+            |below, y, above| if y == class { [*below, *above, one] } else { [zero; 3] },
+        );
+        sums.iter_mut().zip(of_class).for_each(|(sum, own)| *sum += own);
+    }
+    logs.iter().map(|log| log.as_f64()).sum::<f64>() - sum_of_logs(totals)
 }
 
 impl Ordinal {
@@ -62,16 +109,23 @@ impl Listed for Ordinal {
     const NAME: &'static str = "ordinal-regression";
     const TITLE: &'static str = "Bayesian regression of classes in an order";
     const FORMULA: &'static str = "P(y ≤ k) = 1/(1 + exp(Xβ − cₖ)), β ~ N(0, s²) for standardised features, s = prior-sd; c₁ ~ \
-              N(0, 5²), gaps between cutpoints ~ Exponential(1); the order is that of numbers, or of the \
-              alphabet";
+              N(0, 5²), gaps between cutpoints ~ Exponential(1); the order of the classes is `order`, or \
+              that of numbers or the alphabet";
     const REFERENCE: &'static str =
         "McCullagh (1980), Journal of the Royal Statistical Society B 42";
     const OPTIONS: &'static [&'static str] = with_options!("groups", "slopes");
 
-    fn observe(design: Design, _spec: &ModelSpec) -> Result<Observed<Self>> {
+    fn observe(design: Design, spec: &ModelSpec) -> Result<Observed<Self>> {
         // The cutpoints are its intercepts.
-        let design = design.without_intercept()?;
+        let mut design = design.without_intercept()?;
         let (classes, target) = design.classes()?;
+        let are_words = classes.iter().any(|class| class.parse::<f64>().is_err());
+        if are_words && spec.order.is_none() && classes.len() > 2 {
+            let (name, classes) = (design.target_name().to_owned(), classes.join(","));
+            design = design.noting(format!(
+                "{name}: in the order of the alphabet; give another by --order {classes}"
+            ));
+        }
         Ok(Observed { family: Self { classes }, design, target, base: 0.0 })
     }
 }
@@ -90,16 +144,20 @@ impl Family for Ordinal {
         slopes: &mut [f64],
     ) -> f64 {
         let cutpoints = Self::cutpoints(extras);
-        let mut of_cutpoints = vec![0.0; cutpoints.len()];
+        // Of the classes, by the cutpoints below and above, and how many rows there are.
+        let mut sums = vec![[0.0; 3]; self.classes.len()];
         let mut sum = 0.0;
-        for (eta, y) in eta.iter_mut().zip(y) {
-            let (class, place) = (y.as_f64() as usize, eta.as_f64());
-            let (value, of_below, of_above) =
-                terms(cutpoints[class] - place, cutpoints[class + 1] - place);
-            sum += value;
-            of_cutpoints[class] += of_below;
-            of_cutpoints[class + 1] += of_above;
-            *eta = T::of(-of_below - of_above);
+        for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
+            sum += between(&cutpoints, eta, y, &mut sums);
+        }
+        let mut of_cutpoints = vec![0.0; cutpoints.len()];
+        for (k, [below, above, count]) in sums.into_iter().enumerate() {
+            // F(b) − F(a) = F(b) F(−a) (1 − e^(a − b)): the last factor is that of the class.
+            let gap = cutpoints[k + 1] - cutpoints[k];
+            let of_gap = count / gap.exp_m1();
+            sum += if count > 0.0 { count * (-(-gap).exp_m1()).ln() } else { 0.0 };
+            of_cutpoints[k] -= below + of_gap;
+            of_cutpoints[k + 1] += above + of_gap;
         }
         // A gap moves all cutpoints after it.
         let mut after = 0.0;
@@ -154,7 +212,7 @@ impl Family for Ordinal {
     fn log_density(&self, eta: &[f64], extras: &[f64], y: f64) -> f64 {
         let (cutpoints, class) = (Self::cutpoints(extras), y as usize);
         match (cutpoints.get(class), cutpoints.get(class + 1)) {
-            (Some(below), Some(above)) => terms(below - eta[0], above - eta[0]).0,
+            (Some(below), Some(above)) => log_probability(below - eta[0], above - eta[0]),
             _ => f64::NEG_INFINITY,
         }
     }
@@ -162,6 +220,6 @@ impl Family for Ordinal {
     fn probabilities(&self, eta: &[f64], extras: &[f64]) -> Option<Vec<f64>> {
         let cutpoints = Self::cutpoints(extras);
         let pairs = cutpoints.windows(2);
-        Some(pairs.map(|pair| terms(pair[0] - eta[0], pair[1] - eta[0]).0.exp()).collect())
+        Some(pairs.map(|pair| log_probability(pair[0] - eta[0], pair[1] - eta[0]).exp()).collect())
     }
 }

@@ -5,6 +5,7 @@ use rand_distr::{Distribution, Poisson as Draws};
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
+use super::elementary::{CHUNK, exp, sums_over_rows};
 use super::family::Family;
 use super::listed::{Listed, Observed};
 use super::{Design, with_options};
@@ -36,10 +37,22 @@ impl Family for Poisson {
         _slopes: &mut [f64],
     ) -> f64 {
         let mut sum = 0.0;
-        for (eta, &y) in eta.iter_mut().zip(y) {
-            let rate = eta.exp();
-            sum += (y * *eta - rate).as_f64();
-            *eta = y - rate;
+        for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
+            let rates = &mut [T::zero(); CHUNK][..y.len()];
+            rates.copy_from_slice(eta);
+            exp(rates);
+            let [terms] = sums_over_rows(
+                eta,
+                y,
+                rates,
+                #[inline(always)]
+                |eta, y, rate| {
+                    let term = y * *eta - *rate;
+                    *eta = y - *rate;
+                    [term]
+                },
+            );
+            sum += terms;
         }
         sum
     }

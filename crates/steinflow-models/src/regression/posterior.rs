@@ -58,7 +58,7 @@ impl<T: Real, F: Family> Regression<T, F> {
         }
         prior.look_at(design.rows(), &slopes);
         let groups = Groups::new(design.terms(), &slopes, family.units().1);
-        let predictor = Predictor::new(&design, target, &offset);
+        let predictor = Predictor::new(&design, target, &offset, family.looks_at_targets());
         let (scalings, columns) = (design.scalings().to_vec(), design.names().len());
         let has_intercept = columns > scalings.len();
         let layout = Arc::new(Layout { prior, groups, family, scalings, has_intercept, base });
@@ -167,7 +167,7 @@ where
                 .flat_map(|line| columns.iter().map(move |name| format!("{line}: {name}")))
                 .collect(),
         };
-        names.extend(layout.prior.further_names(columns));
+        names.extend(layout.prior.further_names());
         names.extend(layout.groups.names());
         names.extend(layout.family.extra_names());
         names

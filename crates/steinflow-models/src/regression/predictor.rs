@@ -34,6 +34,8 @@ pub(super) struct Predictor<T> {
     /// o, or nothing where it is 0.
     offset: Vec<T>,
     groups: GroupRows<T>,
+    /// The targets in ascending order and how many rows have each, for a family that looks at them.
+    counted: Option<Vec<(f64, f64)>>,
     gathered: Pool<Gathered<T>>,
     tiles: Pool<Tile<T>>,
 }
@@ -53,6 +55,7 @@ struct Gathered<T> {
     target: Vec<T>,
     offset: Vec<T>,
     groups: GroupRows<T>,
+    counted: Vec<(f64, f64)>,
 }
 
 impl<T> Default for Gathered<T> {
@@ -63,6 +66,7 @@ impl<T> Default for Gathered<T> {
             target: Vec::new(),
             offset: Vec::new(),
             groups: GroupRows::default(),
+            counted: Vec::new(),
         }
     }
 }
@@ -97,15 +101,25 @@ impl<T> Default for Tile<T> {
 }
 
 impl<T: Real> Predictor<T> {
-    pub(super) fn new(design: &Design, target: &[f64], offset: &[f64]) -> Self {
+    pub(super) fn new(
+        design: &Design,
+        target: &[f64],
+        offset: &[f64],
+        looks_at_targets: bool,
+    ) -> Self {
         let rows = design.rows().cast();
         let mut columns = Vec::with_capacity(rows.as_slice().len());
         write_columns(rows.as_slice(), rows.cols(), &mut columns);
         let groups = GroupRows::new(design.terms(), target.len());
         let cast = |values: &[f64]| values.iter().map(|&x| T::of(x)).collect();
-        let (target, offset) = (cast(target), cast(offset));
+        let (target, offset): (Vec<T>, Vec<T>) = (cast(target), cast(offset));
+        let counted = looks_at_targets.then(|| {
+            let mut counted = Vec::new();
+            count(&target, &mut counted);
+            counted
+        });
         let (gathered, tiles) = (Pool::default(), Pool::default());
-        Self { rows, columns, target, offset, groups, gathered, tiles }
+        Self { rows, columns, target, offset, groups, counted, gathered, tiles }
     }
 
     /// The posterior as text, with a likelihood `real likelihood(real eta, real y, real *slope)`; none where
@@ -144,6 +158,7 @@ impl<T: Real> Predictor<T> {
                 target: &gathered.target,
                 offset: &gathered.offset,
                 groups: &gathered.groups,
+                counted: &gathered.counted,
                 features,
             },
             None => Data {
@@ -152,6 +167,7 @@ impl<T: Real> Predictor<T> {
                 target: &self.target,
                 offset: &self.offset,
                 groups: &self.groups,
+                counted: self.counted.as_deref().unwrap_or_default(),
                 features,
             },
         };
@@ -199,7 +215,7 @@ impl<T: Real> Predictor<T> {
             return Err(Error::setting("minibatch index", index, remedy));
         }
         let mut gathered = self.gathered.lend();
-        let Gathered { rows, columns, target, offset, groups } = &mut *gathered;
+        let Gathered { rows, columns, target, offset, groups, counted } = &mut *gathered;
         rows.clear();
         target.clear();
         offset.clear();
@@ -209,6 +225,9 @@ impl<T: Real> Predictor<T> {
             offset.extend(self.offset.get(index));
         }
         groups.gather(&self.groups, &batch.indices);
+        if self.counted.is_some() {
+            count(target, counted);
+        }
         write_columns(rows, self.rows.cols(), columns);
         Ok(gathered)
     }
@@ -224,6 +243,18 @@ fn write_columns<T: Real>(rows: &[T], dim: usize, columns: &mut Vec<T>) {
     }
 }
 
+/// Writes the numbers in ascending order, and how often each is there.
+fn count<T: Real>(values: &[T], counted: &mut Vec<(f64, f64)>) {
+    counted.clear();
+    counted.extend(values.iter().map(|x| (x.as_f64(), 1.0)));
+    counted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    counted.dedup_by(|next, before| {
+        let is_same = next.0 == before.0;
+        before.1 += if is_same { next.1 } else { 0.0 };
+        is_same
+    });
+}
+
 /// The rows that count, in both layouts.
 #[derive(Clone, Copy)]
 struct Data<'a, T> {
@@ -232,6 +263,7 @@ struct Data<'a, T> {
     target: &'a [T],
     offset: &'a [T],
     groups: &'a GroupRows<T>,
+    counted: &'a [(f64, f64)],
     features: usize,
 }
 
@@ -265,6 +297,11 @@ impl<T: Real> Data<'_, T> {
         extra_slopes.resize(extras.len(), 0.0);
         let (effect, extra) = (effects.len() / particles, extras.len() / particles);
         let mut sums = [0.0; MOST_PARTICLES_PER_TILE];
+        for (i, sum) in sums[..particles].iter_mut().enumerate() {
+            let own = i * extra..(i + 1) * extra;
+            let slopes = &mut extra_slopes[own.clone()];
+            *sum = family.of_targets(self.counted, &extras[own], slopes);
+        }
         let lines = particles * predictors;
         eta.resize(lines * ROWS_PER_TILE.min(self.target.len()), T::zero());
         let tiles = self.rows.chunks(ROWS_PER_TILE * features);

@@ -1,15 +1,15 @@
 //! The prior of the coefficients β of standardised features, and the parameters that carry it.
 //!
 //! - `normal`: βⱼ ~ N(0, s²), and the parameters are β itself.
-//! - `horseshoe`: βⱼ = zⱼ g(τλⱼ) with g(t) = t/√(1 + t²/s²), z ~ N(0, 1), λⱼ ~ C⁺(0, 1), τ ~ C⁺(0, τ₀);
-//!   most coefficients are near 0, and few are as large as s lets them be (Piironen and Vehtari 2017,
-//!   arXiv:1707.01694). The parameters are the intercept, z, log λ and log τ; the intercept is N(0, s²). A coefficient
-//!   that the data leaves no doubt about is carried itself: the data says what z g(τλ) is, and as z and λ it would be a
-//!   narrow ridge.
+//! - `horseshoe`: βⱼ = zⱼλⱼτ with z ~ N(0, 1), λⱼ ~ C⁺(0, 1), τ ~ C⁺(0, τ₀), times N(βⱼ | 0, s²); most coefficients
+//!   are near 0, and few are as large as s lets them be (Carvalho, Polson and Scott 2010, Biometrika 97; Piironen and
+//!   Vehtari 2017, arXiv:1707.01694). The parameters are the intercept, which is N(0, s²), a [normal variable](horseshoe)
+//!   for every coefficient, and log τ. A coefficient that the data leaves no doubt about is carried itself: the data
+//!   says what it is whatever τ may be.
 
 use steinflow::{Matrix, Real};
 
-use super::DEFAULT_PRIOR_SD;
+use super::{DEFAULT_PRIOR_SD, horseshoe};
 use crate::checks::require_scale;
 use crate::prior::add_gaussian;
 use crate::{ModelSpec, Result};
@@ -48,51 +48,51 @@ impl Prior {
         }
     }
 
-    /// Looks at what the data says of each coefficient alone, by ∂ℓ/∂η where no feature matters: one that stands out
-    /// from chance as far as this is known.
+    /// Looks for coefficients that stand out from chance, by ∂ℓ/∂η where no feature matters: the one that explains most
+    /// of it, then what explains most of the rest.
     pub(super) fn look_at(&mut self, rows: &Matrix<f64>, slopes: &[f64]) {
         const STANDARD_ERRORS: f64 = 4.0;
         if !self.is_horseshoe {
             return;
         }
-        for j in 1..self.coefficients {
-            let products = || slopes.iter().enumerate().map(|(i, slope)| slope * rows.row(i)[j]);
-            let spread = products().map(|x| x * x).sum::<f64>().sqrt();
-            self.known[j] = products().sum::<f64>().abs() > STANDARD_ERRORS * spread;
+        let column = |j: usize| (0..rows.rows()).map(|i| rows.row(i)[j]).collect::<Vec<f64>>();
+        let mut columns: Vec<Vec<f64>> = (1..self.coefficients).map(column).collect();
+        let mut rest = slopes.to_vec();
+        project_out(&column(0), &mut rest);
+        for found in 1..self.coefficients.min(rows.rows() / 4 + 1) {
+            let whole = dot(&rest, &rest);
+            let share = |j: usize| dot(&columns[j], &rest).powi(2) / dot(&columns[j], &columns[j]);
+            let open = (0..columns.len()).filter(|&j| !self.known[j + 1]);
+            // What others explain all of has nothing left of itself.
+            let left = open.filter(|&j| dot(&columns[j], &columns[j]) > 1e-6 * rest.len() as f64);
+            let best = left.max_by(|&i, &j| share(i).total_cmp(&share(j)));
+            let Some(best) = best else { break };
+            let variance = (whole - share(best)).max(0.0) / (rest.len() - found).max(1) as f64;
+            if share(best) <= STANDARD_ERRORS.powi(2) * variance {
+                break;
+            }
+            self.known[best + 1] = true;
+            let direction = columns[best].clone();
+            project_out(&direction, &mut rest);
+            columns.iter_mut().for_each(|column| project_out(&direction, column));
         }
-    }
-
-    /// Coefficients that a horseshoe shrinks: all but the intercept, which stands first.
-    fn shrunk(&self) -> usize {
-        self.coefficients - 1
     }
 
     /// Parameters that carry the coefficients.
     pub(super) fn dim(&self) -> usize {
-        self.coefficients + if self.is_horseshoe { self.shrunk() + 1 } else { 0 }
+        self.coefficients + usize::from(self.is_horseshoe)
     }
 
     /// Appends β.
     pub(super) fn coefficients<T: Real>(&self, theta: &[T], out: &mut Vec<T>) {
-        if !self.is_horseshoe {
-            out.extend_from_slice(theta);
-            return;
+        out.extend_from_slice(&theta[..self.coefficients]);
+        if self.is_horseshoe {
+            let first = out.len() - self.coefficients;
+            let tau = theta[self.coefficients].as_f64().exp();
+            for j in (1..self.coefficients).filter(|&j| !self.known[j]) {
+                out[first + j] = T::of(tau * horseshoe::quantile(theta[j].as_f64()).0);
+            }
         }
-        out.push(theta[0]);
-        for j in 1..self.coefficients {
-            let width = if self.known[j] { 1.0 } else { self.width(theta, j).0 };
-            out.push(T::of(theta[j].as_f64() * width));
-        }
-    }
-
-    /// g(τλⱼ) and its derivative by log τ or log λⱼ.
-    fn width<T: Real>(&self, theta: &[T], j: usize) -> (f64, f64) {
-        let (local, global) = (theta[self.shrunk() + j], theta[self.dim() - 1]);
-        let product = (local.as_f64() + global.as_f64()).exp();
-        let damping = 1.0 / (1.0 + (product / self.sd).powi(2));
-        // For products beyond all numbers the width is s.
-        let width = if product.is_finite() { product * damping.sqrt() } else { self.sd };
-        (width, width * damping)
     }
 
     /// score ← scale · ∂Σℓ/∂θ + ∂log p/∂θ, from ∂Σℓ/∂β; returns log p(θ).
@@ -111,64 +111,70 @@ impl Prior {
         }
         let intercept = theta[0].as_f64();
         score[0] = T::of(scale * slopes[0].as_f64() - precision * intercept);
-        let mut value = -precision * intercept * intercept / 2.0;
-        let global = theta[self.dim() - 1].as_f64() - GLOBAL_SCALE.ln();
-        let (half_cauchy, mut of_global) = log_half_cauchy(global);
-        value += half_cauchy;
+        let log_tau = theta[self.coefficients].as_f64();
+        let tau = log_tau.exp();
+        let shrunk = (self.coefficients - 1) as f64;
+        let (half_cauchy, mut of_tau) = log_half_cauchy(log_tau - GLOBAL_SCALE.ln());
+        let (normaliser, of_normaliser) = horseshoe::log_normaliser(tau / self.sd);
+        let mut value = half_cauchy - precision * intercept * intercept / 2.0 - shrunk * normaliser;
+        of_tau -= shrunk * of_normaliser;
         for j in 1..self.coefficients {
             let (own, slope) = (theta[j].as_f64(), scale * slopes[j].as_f64());
-            let (width, change) = self.width(theta, j);
-            let (half_cauchy, derivative) = log_half_cauchy(theta[self.shrunk() + j].as_f64());
-            // By the coefficient, or by z; and by the logarithm of either scale.
-            let (of_own, of_scale) = if self.known[j] {
-                let z = own / width;
-                value -= z * z / 2.0 + width.ln();
-                (slope - z / width, (z * z - 1.0) * change / width)
+            if self.known[j] {
+                let t = own / tau;
+                let of_log = horseshoe::log_density_slope(t);
+                value += horseshoe::log_density(t) - log_tau - precision * own * own / 2.0;
+                score[j] = T::of(slope - precision * own + of_log / own);
+                of_tau -= of_log + 1.0;
             } else {
-                value -= own * own / 2.0;
-                (slope * width - own, slope * own * change)
-            };
-            value += half_cauchy;
-            score[j] = T::of(of_own);
-            score[self.shrunk() + j] = T::of(of_scale + derivative);
-            of_global += of_scale;
+                let (t, derivative) = horseshoe::quantile(own);
+                let coefficient = tau * t;
+                let pull = slope - precision * coefficient;
+                value -= 0.5 * (own * own + std::f64::consts::TAU.ln());
+                value -= precision * coefficient * coefficient / 2.0;
+                score[j] = T::of(pull * tau * derivative - own);
+                of_tau += pull * coefficient;
+            }
         }
-        score[self.dim() - 1] = T::of(of_global);
+        score[self.coefficients] = T::of(of_tau);
         value
     }
 
     /// The names of what carries the coefficients beside them.
-    pub(super) fn further_names(&self, names: &[String]) -> Vec<String> {
-        if !self.is_horseshoe {
-            return Vec::new();
-        }
-        let local = names.iter().skip(1).map(|name| format!("local_scale[{name}]"));
-        local.chain(["global_scale".to_owned()]).collect()
+    pub(super) fn further_names(&self) -> Vec<String> {
+        if self.is_horseshoe { vec!["global_scale".to_owned()] } else { Vec::new() }
     }
 
-    /// Replaces the parameters by coefficients and scales.
+    /// Replaces the parameters by coefficients and their scale.
     pub(super) fn show(&self, theta: &mut [f64]) {
         if self.is_horseshoe {
             let mut coefficients = Vec::with_capacity(self.coefficients);
             self.coefficients(theta, &mut coefficients);
             theta[..self.coefficients].copy_from_slice(&coefficients);
-            for x in &mut theta[self.coefficients..] {
-                *x = x.exp();
-            }
+            theta[self.coefficients] = theta[self.coefficients].exp();
         }
     }
 
     /// The way back.
     pub(super) fn hide(&self, theta: &mut [f64]) {
         if self.is_horseshoe {
-            for x in &mut theta[self.coefficients..] {
-                *x = x.ln();
-            }
+            let tau = theta[self.coefficients];
             for j in (1..self.coefficients).filter(|&j| !self.known[j]) {
-                theta[j] /= self.width(theta, j).0;
+                theta[j] = horseshoe::normal_of(theta[j] / tau);
             }
+            theta[self.coefficients] = tau.ln();
         }
     }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// What is left of a vector without its part along a direction.
+fn project_out(direction: &[f64], from: &mut [f64]) {
+    let share = dot(direction, from) / dot(direction, direction);
+    from.iter_mut().zip(direction).for_each(|(x, d)| *x -= share * d);
 }
 
 /// Of a logarithm x of a number that is half-Cauchy: x − log(1 + e²ˣ), and its derivative.
@@ -186,18 +192,21 @@ mod tests {
     fn known_coefficients_have_the_density_of_the_others() {
         let plain = Prior { is_horseshoe: true, ..Prior::normal(2.5, 4).unwrap() };
         let known = Prior { known: vec![false, true, false, true], ..plain.clone() };
-        let shown = [0.3, 1.7, -0.02, -0.6, 2.0, 0.4, 0.9, 0.2];
+        let shown: [f64; 5] = [0.3, 1.7, -0.02, -0.6, 0.2];
         let value = |prior: &Prior| {
             let mut theta = shown;
             prior.hide(&mut theta);
-            let value = prior.add(1.0, &theta, &[0.0; 4], &mut [0.0; 8]);
-            let widths = [1, 3].map(|j| prior.width(&theta, j).0.ln());
+            let value = prior.add(1.0, &theta, &[0.0; 4], &mut [0.0; 5]);
             prior.show(&mut theta);
-            assert!(theta.iter().zip(shown).all(|(a, b)| (a - b).abs() < 1e-12), "{theta:?}");
-            (value, widths[0] + widths[1])
+            assert!(theta.iter().zip(shown).all(|(a, b)| (a - b).abs() < 1e-9), "{theta:?}");
+            value
         };
-        let ((plain, _), (known, widths)) = (value(&plain), value(&known));
-        assert!((plain - widths - known).abs() < 1e-12, "{plain} {known} {widths}");
+        let width = |j: usize| {
+            let tau = shown[4];
+            (tau * horseshoe::quantile(horseshoe::normal_of(shown[j] / tau)).1).ln()
+        };
+        let (plain, known) = (value(&plain), value(&known));
+        assert!((plain - width(1) - width(3) - known).abs() < 1e-5, "{plain} {known}");
     }
 
     #[test]

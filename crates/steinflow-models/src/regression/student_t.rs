@@ -7,6 +7,7 @@ use rand_distr::{Distribution, StudentT as Draws};
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
+use super::elementary::{CHUNK, sum_of_logs, sums_over_rows};
 use super::family::{Family, digamma, log_exponential};
 use super::listed::{Listed, Observed};
 use super::normal::standardised;
@@ -61,21 +62,31 @@ impl Family for StudentT {
     ) -> f64 {
         let (noise, degrees) = (extras[0].exp(), extras[1].exp());
         let (log, slope) = normaliser(degrees);
-        let (mut sum, mut of_noise, mut of_degrees) = (0.0, 0.0, 0.0);
-        for (eta, &y) in eta.iter_mut().zip(y) {
-            let z = (y - *eta).as_f64() / noise;
-            let ratio = z * z / degrees;
-            let weight = (degrees + 1.0) / degrees / (1.0 + ratio);
-            let tail = ratio.ln_1p();
-            sum -= f64::midpoint(degrees, 1.0) * tail;
-            of_noise += weight * z * z;
-            of_degrees += (weight * z * z - degrees * tail) / 2.0;
-            *eta = T::of(weight * z / noise);
+        let (mut tails, mut of_noise) = (0.0, 0.0);
+        let (rate, share) = (T::of(1.0 / noise), T::of(1.0 / degrees));
+        let most = T::of((degrees + 1.0) / degrees);
+        for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
+            let totals = &mut [T::zero(); CHUNK][..y.len()];
+            let [squares] = sums_over_rows(
+                eta,
+                y,
+                totals,
+                #[inline(always)]
+                |eta, y, total| {
+                    let z = (y - *eta) * rate;
+                    *total = T::one() + z * z * share;
+                    let weighted = most / *total * z;
+                    *eta = weighted * rate;
+                    [weighted * z]
+                },
+            );
+            of_noise += squares;
+            tails += sum_of_logs(totals);
         }
         let count = y.len() as f64;
         slopes[0] += of_noise - count;
-        slopes[1] += of_degrees + count * slope;
-        sum + count * (log - extras[0])
+        slopes[1] += (of_noise - degrees * tails) / 2.0 + count * slope;
+        count * (log - extras[0]) - f64::midpoint(degrees, 1.0) * tails
     }
 
     fn log_prior(&self, extras: &[f64], slopes: &mut [f64]) -> f64 {

@@ -56,8 +56,9 @@ fn other_separators_are_recognised() {
 }
 
 #[test]
-fn text_that_is_not_utf8_is_rejected() {
-    let error = Table::from_reader(&b"a,y\n1,\xff\n"[..], "data.csv").unwrap_err();
+fn what_is_no_text_is_rejected() {
+    // Nor are zeros of any text that a spreadsheet writes.
+    let error = Table::from_reader(&b"a,y\n1,\xff\x00\n"[..], "data.csv").unwrap_err();
     assert!(matches!(error, TableError::Read { .. }));
     says(&error, &["data.csv", "UTF-8"]);
 }

@@ -134,7 +134,7 @@ pub fn check_units(spec: &ModelSpec) {
 }
 
 /// log p(y) by the textbook, from parameters as they are shown and a row of the table.
-fn textbook(model: &str, p: &[f64], x: &[f64], exposure: f64, y: f64) -> f64 {
+pub fn textbook(model: &str, p: &[f64], x: &[f64], exposure: f64, y: f64) -> f64 {
     let eta = |b: &[f64]| b[0] + b[1] * x[0] + b[2] * x[1];
     let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
     match model {
@@ -199,7 +199,7 @@ fn log_gamma(x: f64) -> f64 {
 }
 
 /// log p(θ) of a normal prior, up to a constant.
-fn prior(model: &str, theta: &[f64]) -> f64 {
+pub fn prior(model: &str, theta: &[f64]) -> f64 {
     let coefficients = match model {
         "multinomial-regression" => 6,
         "ordinal-regression" => 2,
@@ -259,15 +259,10 @@ fn densities_are_those_of_the_textbook_in_units_of_the_table() {
 
 /// The mean and standard deviation of every parameter as it is shown, by a long run.
 pub fn long_run(model: &dyn Model<f64>) -> Vec<(f64, f64)> {
-    let (moments, effective) = run(model);
-    assert!(effective >= 2000.0, "{effective}");
-    moments
-}
-
-/// The same, and how many effective draws it has come to.
-fn run(model: &dyn Model<f64>) -> (Vec<(f64, f64)>, f64) {
     let mut draws = Samples::of_ensemble();
     let outcome = Auto::new(model).observe(draws.observer()).run().unwrap();
+    let effective = outcome.report.unwrap().effective;
+    assert!(effective >= 2000.0, "{effective}");
     let theta = draws.theta();
     let shown = model.units().unwrap().show(&theta);
     let count = shown.rows() as f64;
@@ -276,7 +271,7 @@ fn run(model: &dyn Model<f64>) -> (Vec<(f64, f64)>, f64) {
         let square = (0..shown.rows()).map(|i| (shown.row(i)[j] - mean).powi(2)).sum::<f64>();
         (mean, (square / count).sqrt())
     });
-    (moments.collect(), outcome.report.unwrap().effective)
+    moments.collect()
 }
 
 /// Solves A x = b by elimination.
@@ -337,7 +332,12 @@ fn a_wide_prior_gives_least_squares_in_units_of_the_table() {
 }
 
 /// Moments of θ by a grid around the mode, for two or three coordinates.
-fn quadrature(model: &dyn Model<f64>, centre: &[f64], width: f64, side: i32) -> Vec<(f64, f64)> {
+pub fn quadrature(
+    model: &dyn Model<f64>,
+    centre: &[f64],
+    width: f64,
+    side: i32,
+) -> Vec<(f64, f64)> {
     let dim = centre.len();
     let places: Vec<Vec<f64>> = (0..(2 * side + 1).pow(dim as u32))
         .map(|mut k| {
@@ -368,7 +368,7 @@ fn quadrature(model: &dyn Model<f64>, centre: &[f64], width: f64, side: i32) -> 
 }
 
 /// The mode, by Newton's method on differences of the score.
-fn mode(model: &dyn Model<f64>) -> Vec<f64> {
+pub fn mode(model: &dyn Model<f64>) -> Vec<f64> {
     let mut theta = model.start().mean;
     for _ in 0..50 {
         let (_, score) = at(model, &theta, None);
@@ -439,10 +439,7 @@ fn a_horseshoe_shrinks_what_does_not_matter() {
         let prior = Some(prior.to_owned());
         let spec =
             ModelSpec { data: Some(path.clone()), prior, ..ModelSpec::named("linear-regression") };
-        let (moments, effective) = run(&*build::<f64>(&spec).unwrap());
-        // The tails of local scales take long; coefficients do not.
-        assert!(effective > 100.0, "{effective}");
-        moments
+        long_run(&*build::<f64>(&spec).unwrap())
     };
     let (plain, shrunk) = (means("normal"), means("horseshoe"));
     let idle = |moments: &[(f64, f64)]| {

@@ -49,6 +49,44 @@ fn every_kind_of_column_becomes_numbers() {
 }
 
 #[test]
+fn tables_of_spreadsheets_are_read() {
+    let text = "größe;code;month;price;\n1;02139;2024-01;1.100,50 €;\n2;10001;2024-02;900,00 €;\n\
+                3;02139;2024-03;1.000,00 €;\n4;10001;2024-03;950,00 €;\n";
+    let bytes: Vec<u8> = text.chars().map(|c| if c == '€' { 0x80 } else { c as u8 }).collect();
+    let table = Table::choose_from_reader(&bytes[..], "data.csv", &Choices::default()).unwrap();
+    assert_eq!(table.columns(), ["größe", "code[10001]", "month", "price"]);
+    assert_eq!(table.values().row(0), [1.0, 0.0, 19_723.0, 1100.5]);
+    let notes = table.notes().join("\n");
+    for note in [
+        "read 4 rows, 4 columns, with semicolons and decimal commas, in Windows-1252",
+        "code: a category of 2 levels, each against `02139`",
+        "month: dates",
+        "price: numbers, without their €",
+    ] {
+        assert!(notes.contains(note), "`{note}` is not in:\n{notes}");
+    }
+    // Cells that no column has must be empty.
+    let error = refuse("a,y,\n1,2,\n3,4,5\n", &Choices::default());
+    assert!(matches!(error, TableError::RaggedRow { line: 3, .. }), "{error}");
+}
+
+#[test]
+fn classes_stand_in_the_order_that_is_given() {
+    let text = "x,y\n1,low\n2,high\n3,medium\n4,low\n";
+    let with = |order: &[&str]| Choices { order: Some(words(order)), ..Choices::default() };
+    let table = choose(text, &with(&["low", "medium", "high"]));
+    let classes: Vec<f64> = (0..4).map(|i| table.values().row(i)[1]).collect();
+    assert_eq!(classes, [0.0, 2.0, 1.0, 0.0]);
+    assert_eq!(choose(text, &with(&["low", "medium", "high", "none"])).values(), table.values());
+    for order in [&["low", "high"][..], &["low", "medium", "low", "high"]] {
+        let error = refuse(text, &with(order)).to_string();
+        assert!(error.contains("name each class once"), "{error}");
+    }
+    let numbers = choose("x,y\n1,3\n2,1\n3,2\n", &with(&["3", "2", "1"]));
+    assert_eq!(numbers.recipe().levels("y").unwrap(), ["3", "2", "1"]);
+}
+
+#[test]
 fn what_is_said_goes_before_what_is_found() {
     let features = Choices { features: Some(words(&["id", "area"])), ..Choices::default() };
     assert_eq!(choose(HOMES, &features).columns(), ["id", "area", "price"]);

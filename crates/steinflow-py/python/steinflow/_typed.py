@@ -72,6 +72,7 @@ class ModelOptions(TypedDict, total=False):
     features: str | Sequence[str] | None
     drop: str | Sequence[str] | None
     categorical: str | Sequence[str] | None
+    order: str | Sequence[str] | None
     missing: str | None
     lags: int | None
     components: int | None
@@ -82,6 +83,7 @@ class ModelOptions(TypedDict, total=False):
     groups: str | Sequence[str] | None
     slopes: str | Sequence[str] | None
     offset: str | None
+    event: str | None
     hidden: Sequence[int] | None
     activation: str | None
     noise: str | None

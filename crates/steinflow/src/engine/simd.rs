@@ -276,7 +276,7 @@ fn dot<T: Real, S: Simd>(a: &[T], b: &[T]) -> T {
     total
 }
 
-/// exp(−rate·x) for x ≥ 0, with 0 where the result would be subnormal.
+/// exp(−rate·x), which must not overflow, with 0 where the result would be subnormal.
 ///
 /// exp(y) = 2ⁿ·exp(r) with n = round(y·log₂e) and |r| ≤ ½ log 2; exp(r) by its Taylor polynomial,
 /// even and odd powers apart so that they are computed side by side. Error: at most 2 ulp, as the
