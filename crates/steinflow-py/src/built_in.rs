@@ -23,6 +23,9 @@ pub struct BuiltIn {
     model: Box<dyn Model<f64>>,
 }
 
+/// A number for every row of parameters and every row of a table, where the fit has such.
+type ByRow = fn(&Fitted, &Matrix<f64>, &Table) -> steinflow_models::Result<Option<Matrix<f64>>>;
+
 fn refused(error: steinflow_models::Error) -> PyErr {
     crate::errors::refused(error.into())
 }
@@ -43,7 +46,7 @@ impl BuiltIn {
         &self,
         py: Python<'py>,
         shown: &PyReadonlyArray2<'py, f64>,
-        numbers: fn(&Fitted, &Matrix<f64>, &Table) -> steinflow_models::Result<Option<Matrix<f64>>>,
+        numbers: ByRow,
     ) -> PyResult<Bound<'py, PyDict>> {
         let found = PyDict::new(py);
         let Some((fitted, table)) = self.fit()? else { return Ok(found) };

@@ -97,7 +97,7 @@ impl Recipe {
             let name = frame.columns[j].clone();
             let kind = match (kind, &choices.order) {
                 (_, Some(order)) if j == target => {
-                    let levels = in_order(frame, j, levels_of(frame, j, &rows), order)?;
+                    let levels = in_order(frame, j, &levels_of(frame, j, &rows), order)?;
                     Kind::Level { levels }
                 }
                 (Kind::Category { .. }, _) => {
@@ -360,7 +360,7 @@ fn signs_of_units(frame: &Frame, column: usize) -> String {
 fn in_order(
     frame: &Frame,
     column: usize,
-    found: Vec<String>,
+    found: &[String],
     order: &[String],
 ) -> Result<Vec<String>, TableError> {
     let twice = (1..order.len()).find(|&at| order[..at].contains(&order[at]));
@@ -372,7 +372,7 @@ fn in_order(
             file: frame.file.clone(),
             column: frame.columns[column].clone(),
             level: level.clone(),
-            levels: found.clone(),
+            levels: found.to_vec(),
         }),
     }
 }

@@ -74,7 +74,9 @@ impl Prior {
             self.known[best + 1] = true;
             let direction = columns[best].clone();
             project_out(&direction, &mut rest);
-            columns.iter_mut().for_each(|column| project_out(&direction, column));
+            for column in &mut columns {
+                project_out(&direction, column);
+            }
         }
     }
 
