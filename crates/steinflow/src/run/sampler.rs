@@ -214,7 +214,7 @@ impl<'a, T: Real> Sampler<'a, T> {
     /// Accepts or refuses every stretch between two draws of the auxiliary variables as a whole, for all
     /// particles together: what a step size does wrong is then corrected. For flows without friction whose
     /// kernel sees θ and is held, by [`ImplicitDrift`](crate::integrator::ImplicitDrift); see
-    /// [`Outcome::acceptance`].
+    /// [`Outcome::acceptance`](super::Outcome::acceptance).
     pub fn joint_accept(mut self) -> Self {
         self.joint_accept = true;
         self
