@@ -45,13 +45,20 @@ fn particles(desk: &Desk, run: &str) -> Vec<u8> {
     std::fs::read(desk.path(run).join("particles.parquet")).unwrap()
 }
 
+/// What a run has found out, to the byte: its particles and its verdict.
+fn findings(desk: &Desk, run: &str) -> (Vec<u8>, String) {
+    (particles(desk, run), desk.read(&format!("{run}/diagnosis.json")))
+}
+
 /// Narrow and wide right-hand sides, slopes of their own, several factors, a noise, denominators, partners, half
-/// precision, an accept step: every way that work is cut.
+/// precision, an accept step, an adapted metric: every way that work is cut, by any number of threads; and what rank 0
+/// does alone.
 #[test]
-fn the_number_of_ranks_changes_no_bit() {
+fn the_number_of_ranks_and_threads_changes_neither_a_bit_nor_the_verdict() {
     let desk = Desk::new();
     let runs = [
-        ("banana --method svgd --particles 700 --steps 4", vec![2, 3, 4]),
+        ("banana --method svgd --particles 700 --steps 4", vec![1, 2, 3, 4]),
+        ("banana --method svgd --particles 700 --steps 4 --threads 3", vec![2]),
         ("standard-normal --dim 20 --method sghmc-stein --particles 500 --steps 3", vec![3]),
         (
             "standard-normal --dim 20 --method svgd --precision f32 --particles 300 --steps 3",
@@ -66,7 +73,21 @@ fn the_number_of_ranks_changes_no_bit() {
             vec![3],
         ),
         ("banana --method blob --particles 400 --steps 3", vec![2]),
+        ("banana --method gfsd --particles 400 --steps 3", vec![4]),
+        ("banana --method gfsf --particles 300 --steps 3", vec![2]),
+        ("banana --method sge --particles 300 --steps 3", vec![2]),
+        ("banana --method lawgd --particles 300 --steps 3", vec![2]),
         ("banana --method svgd-product --particles 300 --steps 3", vec![2]),
+        ("banana --method svgd --warm-up --particles 300", vec![3]),
+        // What is not a number is met by one rank alone, and dealt with as by one process.
+        (
+            "--density 0.1*log(x)-x^2/2 --method svgd --particles 300 --steps 4 --non-finite freeze",
+            vec![3],
+        ),
+        (
+            "--density 0.1*log(x)-x^2/2 --method svgd --particles 300 --steps 4 --non-finite shrink",
+            vec![3],
+        ),
         ("banana --method svgd --interactions 16 --particles 700 --steps 4", vec![2, 3]),
         ("banana --method sghmc --particles 100 --steps 20", vec![3]),
         ("banana --effective 300 --seed 3", vec![2]),
@@ -77,7 +98,7 @@ fn the_number_of_ranks_changes_no_bit() {
         for ranks in ranks {
             let over = format!("over-{number}-{ranks}");
             succeed(&desk, ranks, &format!("sample --quiet {arguments} --out {over}"));
-            assert!(particles(&desk, &alone) == particles(&desk, &over), "{ranks}: {arguments}");
+            assert!(findings(&desk, &alone) == findings(&desk, &over), "{ranks}: {arguments}");
         }
     }
 }
@@ -129,6 +150,32 @@ fn what_is_wrong_is_said_once_and_ends_all_ranks() {
         !desk.path("runs").exists()
             || std::fs::read_dir(desk.path("runs")).unwrap().next().is_none()
     );
+}
+
+/// A file that one machine lacks is missed by its rank; a run that is out of time is out of it everywhere, and whole.
+#[test]
+fn what_one_rank_cannot_do_and_what_time_does_not_allow_ends_all() {
+    let desk = Desk::new();
+    desk.write("table.csv", "a,y\n1,2\n2,3\n3,5\n4,4\n");
+    std::fs::create_dir(desk.path("elsewhere")).unwrap();
+    let wanted = "sample linear-regression --data table.csv --target y --method svgd --particles 300 --steps 3";
+    let mut mpirun = mpirun(&desk);
+    mpirun.args(["-n", "2", PROGRAM]).args(wanted.split_whitespace());
+    mpirun.args([":", "-n", "1", "--wdir", "elsewhere", PROGRAM]).args(wanted.split_whitespace());
+    let output = mpirun.output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert_eq!(error.matches("error: rank 2: ").count(), 1, "{error}");
+    assert!(error.contains("table.csv") && !desk.path("runs").exists(), "{error}");
+
+    succeed(
+        &desk,
+        3,
+        "sample banana --method svgd --particles 1000 --steps 100000 --budget 1 --out short",
+    );
+    assert!(desk.read("short/summary.json").contains("out of time"));
+    desk.fail("resume short --steps 9", 2, &["--steps"]);
+    assert!(desk.path("short").exists());
 }
 
 /// The process of a rank, among those that mpirun has started.
@@ -186,6 +233,7 @@ fn a_rank_that_is_lost_costs_what_came_after_the_last_checkpoint() {
     desk.succeed(&format!("sample --quiet {LONG} --out alone"));
     for (run, kind, rank) in [
         ("killed", "-KILL", Some(2)),
+        ("beheaded", "-KILL", Some(0)),
         ("stopped", "-STOP", Some(1)),
         ("headless", "-STOP", Some(0)),
         ("asked", "-TERM", None),
@@ -201,9 +249,10 @@ fn a_rank_that_is_lost_costs_what_came_after_the_last_checkpoint() {
             ("-TERM", _) => {
                 format!("if not, go on from the last checkpoint with `steinflow resume {run}`")
             }
-            _ => String::new(),
+            // A process that is killed says nothing; mpirun does.
+            _ => "exited on signal 9".to_owned(),
         };
-        assert!(words.is_empty() || error.matches(&words).count() == 1, "{run}: {error}");
+        assert_eq!(error.matches(&words).count(), 1, "{run}: {error}");
         // One that is asked to stop may find the time to do so in good order.
         assert!(rank.is_none() || !desk.path(run).exists(), "{run} looks finished");
         succeed(&desk, 2, &format!("resume --quiet {run}"));
@@ -246,19 +295,37 @@ fn contents(desk: &Desk, folder: &str) -> Vec<(String, Vec<u8>)> {
     names.map(|name| (name.clone(), std::fs::read(desk.path(folder).join(name)).unwrap())).collect()
 }
 
-/// Particles that travel; and two lists of jobs, the first of which rank 0 does alone, as it takes their times.
+/// Particles that travel; lists of jobs of which rank 0 does one alone, as it takes its times; networks, and verdicts.
+/// Files with times in them are left out.
 #[test]
 fn jobs_over_ranks_give_the_files_of_one_process() {
     let desk = Desk::new();
-    for experiment in ["samples", "interactions"] {
-        desk.succeed(&format!("reproduce {experiment} --quick --out alone-{experiment}"));
-        succeed(&desk, 3, &format!("reproduce {experiment} --quick --out over-{experiment}"));
+    desk.write(
+        "plan.toml",
+        "particles = 4\nbatch-size = 50\nprecision = 'f32'\nkernel-on = 'joint'\nsteps = 20\nprecondition = 'none'\n\
+         [search]\nvalidation-fraction = 0.2\nrungs = [{ steps = 10, keep = 1 }]\n[grid]\neta = [1e-6, 1e-4]\n\
+         [[dataset]]\nname = 'penguins'\n[[run]]\nlabel = 'SVGD'\nmethod = 'svgd'\nsearch = ['eta']\n",
+    );
+    for (experiment, arguments, file) in [
+        ("samples", "", None),
+        ("interactions", "", Some("long.csv")),
+        ("uci", "--settings plan.toml --splits 0-2", Some("traces.csv")),
+        ("verdict", "--targets banana --ways svgd;ld", Some("verdict.md")),
+    ] {
+        let quick = if experiment == "uci" { "" } else { "--quick" };
+        let job = |out: &str| format!("reproduce {experiment} {quick} {arguments} --out {out}");
+        let [alone, over] = ["alone", "over"].map(|who| format!("{who}-{experiment}"));
+        desk.succeed(&job(&alone));
+        succeed(&desk, 3, &job(&over));
+        let of = |folder: &str| match file {
+            Some(file) => {
+                vec![(file.to_owned(), desk.read(&format!("{folder}/{file}")).into_bytes())]
+            }
+            None => contents(&desk, folder),
+        };
+        let (alone, over) = (of(&alone), of(&over));
+        assert!(!alone[0].1.is_empty() && alone == over, "{experiment}");
     }
-    let [alone, over] = ["alone-samples", "over-samples"].map(|folder| contents(&desk, folder));
-    assert!(!alone.is_empty() && alone == over);
-    let [alone, over] =
-        ["alone", "over"].map(|who| desk.read(&format!("{who}-interactions/long.csv")));
-    assert_eq!(alone, over);
     assert!(!desk.listing().iter().any(|name| name.contains("jobs.jsonl")), "{:?}", desk.listing());
 }
 
