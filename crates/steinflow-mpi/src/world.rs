@@ -111,8 +111,9 @@ impl Listener {
             let mut silence = Duration::ZERO;
             while wire::collect(PULSE).is_none() {
                 silence += self.wait();
-                // Not all at once: one of them says it for all.
-                self.bear(0, silence.saturating_sub(LAST_PAUSE * 500 * (wire::rank() as u32 - 1)));
+                // Not all at once: one of them says it for all, and ends the others before it is their turn.
+                let turn = (wire::rank() as u32 - 1).min(8);
+                self.bear(0, silence.saturating_sub(self.patience / 8 * turn));
             }
             if self.is_over.load(Ordering::Relaxed) {
                 return wire::post(0, PULSE, &[FAREWELL]);
