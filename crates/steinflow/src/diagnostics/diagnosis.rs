@@ -129,6 +129,8 @@ pub struct Subject<'a, T> {
     pub modes: Option<&'a Modes>,
     /// Whether the sample was collected along the run.
     pub collects: bool,
+    /// Whether there was a run whose draws were worth collecting, and were not.
+    pub discards: bool,
 }
 
 /// What can be wrong.
@@ -181,6 +183,8 @@ struct Findings {
     faults: Vec<Fault>,
     /// The lowest relative variance.
     narrowest: f64,
+    /// How far off a mean would have to be for the score to show it, in standard deviations.
+    unseen_shift: f64,
 }
 
 impl Findings {
