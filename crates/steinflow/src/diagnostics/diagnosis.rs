@@ -202,12 +202,15 @@ impl Findings {
 impl<T: Real> Subject<'_, T> {
     /// Judges it.
     pub fn diagnose(&self) -> Result<Diagnosis> {
+        Ok(self.diagnose_and_hope()?.0)
+    }
+
+    /// The same, and whether all that is wrong could be so for want of numbers, or is nothing to the means.
+    pub(super) fn diagnose_and_hope(&self) -> Result<(Diagnosis, bool)> {
         let finite = |matrix: MatRef<'_, T>| matrix.as_slice().iter().all(|x| x.is_finite());
         if !finite(self.theta) || !finite(self.score) || !finite(self.state) {
-            return Ok(conclusion::diverged(
-                "particles or their scores are not finite",
-                Vec::new(),
-            ));
+            let why = "particles or their scores are not finite";
+            return Ok((conclusion::diverged(why, Vec::new()), false));
         }
         let mut found = Findings::default();
         found.note(Fault::WrongGradient, self.wrong_gradient.is_some());

@@ -285,12 +285,7 @@ impl<T: Real, D: LogDensity<T> + ?Sized> Look<'_, T, D> {
     }
 
     /// The coordinate that halving leads to: always the half where slopes differ more.
-    fn narrow_down(
-        &mut self,
-        place: usize,
-        along: Vec<f64>,
-        length: f64,
-    ) -> Result<Option<usize>> {
+    fn narrow_down(&mut self, place: usize, along: Vec<f64>, length: f64) -> Result<Option<usize>> {
         let mut left: Vec<usize> = (0..along.len()).collect();
         while left.len() > 1 {
             let halves = left.split_at(left.len() / 2);
@@ -314,8 +309,11 @@ impl<T: Real, D: LogDensity<T> + ?Sized> Look<'_, T, D> {
         along[coordinate] = self.unit(place, coordinate);
         let Some((_, shown)) = self.disagreement(place, &along, OTHER)? else { return Ok(None) };
         let given = self.score.row(place)[coordinate].as_f64();
-        let found =
-            if given == 0.0 { shown.slope / along[coordinate] } else { given * shown.slope / shown.given };
+        let found = if given == 0.0 {
+            shown.slope / along[coordinate]
+        } else {
+            given * shown.slope / shown.given
+        };
         Ok(Some(WrongGradient {
             coordinate,
             name: self.target.coordinate_name(coordinate),

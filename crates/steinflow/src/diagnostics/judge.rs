@@ -255,17 +255,16 @@ impl<T: Real> Judged<'_, T> {
             search: around.search.as_ref(),
             modes: around.modes.as_ref(),
             collects: self.draws.is_some(),
-            discards: self.is_random && self.draws.is_none() && !self.course.log_densities.is_empty(),
+            discards: self.is_random
+                && self.draws.is_none()
+                && !self.course.log_densities.is_empty(),
         };
-        let mut found = subject.diagnose()?;
+        let (mut found, hope) = subject.diagnose_and_hope()?;
         let left = target.left() / batch;
         // Chains that have not met, and particles that still settle, may be right all the same.
         let may_be_right = self.draws.is_some() || is_resting;
-        let is_hopeful = match found.verdict {
-            Verdict::Trust | Verdict::MeansOnly => true,
-            Verdict::NotConverged => is_finite && may_be_right,
-            Verdict::Collapsed | Verdict::Diverged => false,
-        };
+        let is_hopeful =
+            hope || (found.verdict == Verdict::NotConverged && is_finite && may_be_right);
         if is_hopeful && may_move && left >= FEWEST_MOVES {
             let moved = moments_after_moves(&target, &some.cast(), batch * left * 9 / 10)?;
             subject.comparison = moved.and_then(|moved| compare(With::MovedOn, &moved));

@@ -134,7 +134,8 @@ pub(super) fn survey(
     weighs: bool,
 ) -> Result<Survey> {
     let mut found = Survey { search: None, modes: None };
-    let mut ledger = Ledger { target: view.target, begun: view.target.points(), all: view.target.left() };
+    let mut ledger =
+        Ledger { target: view.target, begun: view.target.points(), all: view.target.left() };
     let count = view.own.rows();
     let few = usize::try_from(ledger.all / FOR_EACH).unwrap_or(usize::MAX).max(2);
     let rows = evenly(count, MOST_PARTICLES.min(few));

@@ -12,10 +12,10 @@ const OUTWARD: f64 = -1.0;
 const LARGEST_UNSEEN_SHIFT: f64 = 0.6;
 
 impl<T: Real> Subject<'_, T> {
-    pub(super) fn conclude(&self, found: Findings) -> Diagnosis {
+    pub(super) fn conclude(&self, found: Findings) -> (Diagnosis, bool) {
         if found.has(Fault::Fallen) && found.has(Fault::Wide) && self.wrong_gradient.is_none() {
             let why = "the log density has fallen far, and the particles are wide";
-            return diverged(why, found.evidence);
+            return (diverged(why, found.evidence), false);
         }
         let (verdict, flaw, why) = self.reason(&found);
         let use_of = match verdict {
@@ -35,7 +35,9 @@ impl<T: Real> Subject<'_, T> {
         };
         let advice = self.advice(verdict, flaw, &found);
         let headline = format!("{use_of}: {why}.");
-        Diagnosis { verdict, headline, evidence: found.evidence, advice, evaluations: 0 }
+        let is_hopeful = verdict == Verdict::Trust || flaw.is_some();
+        let evidence = found.evidence;
+        (Diagnosis { verdict, headline, evidence, advice, evaluations: 0 }, is_hopeful)
     }
 
     /// The verdict, and the worst of what was found; with the flaw, where it is one that means may survive.
@@ -159,10 +161,11 @@ impl<T: Real> Subject<'_, T> {
 
     /// Whether anything would have shown means that are off: a test that passes for want of numbers does not.
     fn knows_means(&self, found: &Findings) -> bool {
-        let by_comparison =
-            self.comparison.filter(|known| known.is_sure).map_or(f64::INFINITY, |known| known.shift.1);
-        self.stop_rule.is_some()
-            || found.unseen_shift.min(by_comparison) <= LARGEST_UNSEEN_SHIFT
+        let by_comparison = self
+            .comparison
+            .filter(|known| known.is_sure)
+            .map_or(f64::INFINITY, |known| known.shift.1);
+        self.stop_rule.is_some() || found.unseen_shift.min(by_comparison) <= LARGEST_UNSEEN_SHIFT
     }
 
     fn unlike(&self) -> &'static str {

@@ -15,7 +15,11 @@ pub(in crate::diagnostics) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(in crate::diagnostics) fn new(target: &'a Counted<'a>, theta: &Matrix<f64>, score: &Matrix<f64>) -> Self {
+    pub(in crate::diagnostics) fn new(
+        target: &'a Counted<'a>,
+        theta: &Matrix<f64>,
+        score: &Matrix<f64>,
+    ) -> Self {
         let linear = Linear::fit(theta.as_ref(), score.as_ref());
         let mut white = Matrix::zeros(theta.rows(), theta.cols());
         linear.from_position(theta.as_slice(), white.as_mut_slice());
