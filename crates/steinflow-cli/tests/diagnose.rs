@@ -220,12 +220,12 @@ const ADVICE: [(&str, &str, &str, &str); 11] = [
         "default method, auto",
         "eight-schools-centred",
     ),
-    ("heavy", "funnel", "ask for more gradients", "funnel --gradients 60000"),
+    ("heavy", "funnel", "ask for more gradients", "funnel --gradients 6000"),
     (
         "unsettled",
         "\"--density=log(exp(-(x^2+y^2)/2)+exp(-(x^2+y^2)/800)/400)\" -m svgd --seed 1",
         "goes on with more gradients",
-        "\"--density=log(exp(-(x^2+y^2)/2)+exp(-(x^2+y^2)/800)/400)\" --seed 1 --gradients 30000",
+        "\"--density=log(exp(-(x^2+y^2)/2)+exp(-(x^2+y^2)/800)/400)\" --seed 1 --gradients 8000",
     ),
     ("stopped", "banana --gradients 200", "ask for more gradients", "banana --gradients 4000"),
 ];
