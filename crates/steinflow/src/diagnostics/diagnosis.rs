@@ -91,6 +91,7 @@ pub struct Diagnosis {
 
 /// What is to be judged.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "facts that have nothing to do with each other")]
 pub struct Subject<'a, T> {
     /// The sample: the last particles, or draws collected along the run, one a row.
     pub theta: MatRef<'a, T>,

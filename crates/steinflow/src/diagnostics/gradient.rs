@@ -171,7 +171,7 @@ impl<T: Real, D: LogDensity<T> + ?Sized> Look<'_, T, D> {
             let Some((length, _)) = self.disagreement(*place, along, OTHER_OF_MANY)? else {
                 continue;
             };
-            let Some(coordinate) = self.narrow_down(*place, along.clone(), length)? else {
+            let Some(coordinate) = self.narrow_down(*place, along, length)? else {
                 return Ok(None);
             };
             if let Some(fault) = self.prove(*place, coordinate)? {
@@ -285,13 +285,15 @@ impl<T: Real, D: LogDensity<T> + ?Sized> Look<'_, T, D> {
     }
 
     /// The coordinate that halving leads to: always the half where slopes differ more.
-    fn narrow_down(&mut self, place: usize, along: Vec<f64>, length: f64) -> Result<Option<usize>> {
+    fn narrow_down(&mut self, place: usize, along: &[f64], length: f64) -> Result<Option<usize>> {
         let mut left: Vec<usize> = (0..along.len()).collect();
         while left.len() > 1 {
             let halves = left.split_at(left.len() / 2);
             let part = |kept: &[usize]| -> Vec<f64> {
                 let mut part = vec![0.0; along.len()];
-                kept.iter().for_each(|&j| part[j] = along[j]);
+                for &j in kept {
+                    part[j] = along[j];
+                }
                 part
             };
             let (lower, upper) = (part(halves.0), part(halves.1));
