@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 pub use self::data::{DataArguments, DataCommand, FetchArguments};
 pub use self::experiments::{
     CommonArguments, Experiment, PartArguments, ReproduceArguments, ToyArguments, UciArguments,
+    VerdictArguments,
 };
 pub use self::finished::{
     CompareArguments, DiagnoseArguments, PredictArguments, ReportArguments, VerifyArguments,

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use steinflow::random::{Purpose, fill_standard_normal, stream};
+use steinflow::run::{Standing, WarmMoments};
 use steinflow::{LogDensity, MatRef, Matrix, Real};
 
 use crate::regression::Fitted;
@@ -136,6 +137,18 @@ impl Moments {
         let dim = variance.len();
         let covariance = Matrix::from_fn(dim, dim, |i, j| if i == j { variance[i] } else { 0.0 });
         Self { mean, covariance }
+    }
+}
+
+/// As what a verdict compares draws with.
+impl From<Moments> for WarmMoments {
+    fn from(exact: Moments) -> Self {
+        Self {
+            draws: usize::MAX,
+            sd: (0..exact.mean.len()).map(|j| exact.covariance.row(j)[j].sqrt()).collect(),
+            mean: exact.mean,
+            standing: Standing::Settled,
+        }
     }
 }
 

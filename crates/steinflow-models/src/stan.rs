@@ -120,6 +120,10 @@ impl<T: Real> LogDensity<T> for Stan {
         self.program.coordinates.len()
     }
 
+    fn coordinate_name(&self, coordinate: usize) -> Option<String> {
+        self.program.coordinates.get(coordinate).cloned()
+    }
+
     fn evaluate(
         &self,
         theta: MatRef<'_, T>,

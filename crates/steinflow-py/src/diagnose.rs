@@ -125,6 +125,7 @@ fn judge_draws<'py, T: Number>(
     resting: bool,
     search_modes: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let exact = target.exact_moments()?;
     let target = target.density::<T>()?;
     let target = &*target;
     let structure = Dynamics::<T>::structure(&Langevin::new(), target.dim());
@@ -150,7 +151,7 @@ fn judge_draws<'py, T: Number>(
         draws: samples.as_ref(),
         stop_rule: None,
         warm_moments: None,
-        exact_moments: None,
+        exact_moments: exact.as_ref(),
         gradients: 0,
         check_gradient: true,
         search_modes,

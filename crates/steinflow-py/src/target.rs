@@ -6,7 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use steinflow::ensemble::Widened;
-use steinflow::run::{Standing, WarmMoments};
+use steinflow::run::WarmMoments;
 use steinflow::{LogDensity, MatMut, MatRef, Minibatch, Result};
 use steinflow_config::{Config, Start};
 use steinflow_models::Model;
@@ -36,12 +36,7 @@ impl Target<'_> {
     /// Its own moments, where they are known.
     pub fn exact_moments(&self) -> PyResult<Option<WarmMoments>> {
         let Self::BuiltIn(model) = self else { return Ok(None) };
-        Ok(model.build::<f64>()?.exact_moments().map(|exact| WarmMoments {
-            draws: usize::MAX,
-            sd: (0..exact.mean.len()).map(|j| exact.covariance.row(j)[j].sqrt()).collect(),
-            mean: exact.mean,
-            standing: Standing::Settled,
-        }))
+        Ok(model.build::<f64>()?.exact_moments().map(WarmMoments::from))
     }
 
     /// The number of coordinates.
@@ -94,6 +89,9 @@ pub struct Function {
     dim: usize,
     /// The number of rows of data; 0 where there are none.
     data_rows: usize,
+    /// `names()` of its coordinates, asked for when a message needs one.
+    #[pyo3(attribute("names"))]
+    names: Py<PyAny>,
 }
 
 impl<T: Number> LogDensity<T> for Function {
@@ -103,6 +101,13 @@ impl<T: Number> LogDensity<T> for Function {
 
     fn data_rows(&self) -> usize {
         self.data_rows
+    }
+
+    fn coordinate_name(&self, coordinate: usize) -> Option<String> {
+        Python::attach(|py| {
+            let names = self.names.bind(py).call0().ok()?;
+            names.get_item(coordinate).ok()?.extract().ok()
+        })
     }
 
     fn evaluate(

@@ -97,6 +97,23 @@ def test_a_gradient_that_is_not_the_log_densitys_is_refused(factor, message, dty
     assert found.steps == 20
 
 
+@pytest.mark.parametrize(
+    "wrong", [lambda s: s + 1.0, lambda s: 2.0 * s, lambda s: 0.5 * s, lambda s: 10.0 * s]
+)
+def test_one_wrong_coordinate_of_many_is_named(wrong):
+    def logdensity_and_gradient(theta):
+        gradient = -theta
+        gradient[:, 157] = wrong(gradient[:, 157])
+        return -0.5 * np.sum(theta**2, axis=1), gradient
+
+    for method in ("auto", "svgd"):
+        with pytest.raises(ValueError, match=r"`theta\[157\]`, coordinate 157 of the gradient"):
+            steinflow.sample(logdensity_and_gradient, shapes=200, method=method, progress=False)
+    draws = np.random.default_rng(1).standard_normal((100, 200))
+    found = steinflow.diagnose(draws, logdensity_and_gradient)
+    assert found.verdict == "not-converged" and "`theta[157]`" in found.headline
+
+
 def test_draws_from_elsewhere_are_judged(rng):
     def normal(theta):
         return -0.5 * np.sum(theta**2, axis=1), -theta
@@ -111,6 +128,11 @@ def test_draws_from_elsewhere_are_judged(rng):
     assert steinflow.diagnose(resting, normal, resting=True).verdict == "trust"
     by_name = steinflow.diagnose(draws, steinflow.model("standard-normal", dim=3))
     assert by_name.verdict == "trust"
+    # A model by name knows its own moments.
+    assert "spread, against the exact one" in [item.name for item in by_name.evidence]
+    wide = steinflow.diagnose(1.3 * draws, steinflow.model("standard-normal", dim=3))
+    assert wide.verdict != "trust"
+    assert by_name.evaluations <= 200 * 4
     with pytest.raises(ValueError, match="draws has shape"):
         steinflow.diagnose(np.zeros(3), normal)
     with pytest.raises(TypeError, match="takes no 'steps'"):

@@ -41,6 +41,12 @@ pub trait LogDensity<T: Real = f64>: Send + Sync {
     fn device_source(&self) -> Option<DeviceSource> {
         None
     }
+
+    /// What messages call a coordinate, where it has a name.
+    fn coordinate_name(&self, coordinate: usize) -> Option<String> {
+        let _ = coordinate;
+        None
+    }
 }
 
 /// A subset of the data rows, drawn without replacement.
@@ -137,6 +143,9 @@ macro_rules! delegate_to_pointee {
             }
             fn device_source(&self) -> Option<DeviceSource> {
                 (**self).device_source()
+            }
+            fn coordinate_name(&self, coordinate: usize) -> Option<String> {
+                (**self).coordinate_name(coordinate)
             }
         }
     )*};

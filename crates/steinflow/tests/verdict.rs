@@ -1,6 +1,6 @@
 //! Runs that went wrong in ways that the particles alone do not show, and runs that are right.
 
-use steinflow::diagnostics::{Course, Diagnosis, Judged, StopRule, Verdict, find_wrong_gradient};
+use steinflow::diagnostics::{Course, Diagnosis, Judged, StopRule, Verdict};
 use steinflow::dynamics::{Dynamics, Langevin, Sghmc, Structure};
 use steinflow::ensemble::Options;
 use steinflow::field::{Diffusion, Stein};
@@ -9,7 +9,7 @@ use steinflow::kernel::Kernel;
 use steinflow::run::{Auto, Outcome, Samples, Trace};
 use steinflow::target::PerParticle;
 use steinflow::testing::random_states;
-use steinflow::{Error, LogDensity, Matrix, Result, Sampler};
+use steinflow::{LogDensity, Matrix, Result, Sampler};
 
 /// Σₖ wₖ N(cₖ e₁, sₖ² I).
 fn mixture(dim: usize, parts: Vec<(f64, f64, f64)>) -> impl LogDensity<f64> {
@@ -224,103 +224,6 @@ fn exact_draws_of_many_shapes_are_trusted() -> Result<()> {
     Ok(())
 }
 
-/// f and its gradient, which a factor and a shift make wrong.
-fn by_hand(
-    dim: usize,
-    scale: f64,
-    wrong: impl Fn(usize, f64) -> f64 + Send + Sync,
-) -> impl LogDensity<f64> {
-    PerParticle::new(dim, move |theta: &[f64], score: &mut [f64]| {
-        for (j, (score, x)) in score.iter_mut().zip(theta).enumerate() {
-            *score = wrong(j, -x / (scale * scale));
-        }
-        -0.5 * theta.iter().map(|x| (x / scale).powi(2)).sum::<f64>()
-    })
-}
-
-#[test]
-fn gradients_that_are_not_the_log_densitys_are_named() -> Result<()> {
-    for scale in [1e-3, 1.0, 1e4] {
-        for seed in 0..5 {
-            // From typical places to far out.
-            let theta = shifted(4, 3, seed, 0.0, scale * 10f64.powi(seed as i32 - 1));
-            let check = |wrong: fn(usize, f64) -> f64| {
-                let target = by_hand(3, scale, wrong);
-                find_wrong_gradient(&target, theta.as_ref())
-            };
-            assert_eq!(check(|_, s| s)?, None, "{scale}, {seed}");
-            for (wrong, ratio) in [
-                ((|_, s| 2.0 * s) as fn(usize, f64) -> f64, 2.0),
-                (|_, s| 0.5 * s, 0.5),
-                (|j, s| if j == 1 { 10.0 * s } else { s }, 10.0),
-                (|j, s| if j == 2 { -s } else { s }, -1.0),
-            ] {
-                let fault = check(wrong)?.expect("a wrong gradient");
-                assert!((fault.given / fault.found / ratio - 1.0).abs() < 0.05, "{fault:?}");
-                assert!(ratio != 10.0 || fault.coordinate == 1, "{fault:?}");
-            }
-        }
-    }
-    let doubled = by_hand(2, 1.0, |_, s| 2.0 * s);
-    let refused = Sampler::new(&doubled, Langevin::new(), Diffusion)
-        .phase(Euler, 5, StepSize::Constant(0.1))
-        .run();
-    let Err(Error::WrongGradient(fault)) = refused else { panic!("it should be refused") };
-    assert!(fault.to_string().contains("2.000 times"), "{fault}");
-    assert!(matches!(Auto::new(&doubled).run(), Err(Error::WrongGradient(_))));
-    let let_through = Sampler::new(&doubled, Langevin::new(), Diffusion)
-        .phase(Euler, 5, StepSize::Constant(0.1))
-        .check_gradient(false);
-    let_through.run()?;
-    // A shift drowns in the score far out; at the end of a run it is seen.
-    let shifted_score = by_hand(2, 1.0, |_, s| s + 1.0);
-    assert_eq!(find_wrong_gradient(&shifted_score, shifted(2, 2, 1, 1e4, 1e4).as_ref())?, None);
-    let found = judge_cloud(&shifted_score, &shifted(100, 2, 3, 1.0, 1.0))?;
-    assert_eq!(found.verdict, Verdict::NotConverged);
-    assert!(found.headline.contains("gradient is"), "{}", found.headline);
-    Ok(())
-}
-
-#[test]
-fn kinks_walls_rounding_and_flat_places_are_no_wrong_gradients() -> Result<()> {
-    let laplace = PerParticle::new(2, |theta: &[f64], score: &mut [f64]| {
-        for (s, x) in score.iter_mut().zip(theta) {
-            *s = if *x > 0.0 { -1.0 } else { 1.0 };
-        }
-        -theta.iter().map(|x| x.abs()).sum::<f64>()
-    });
-    let walled = PerParticle::new(2, |theta: &[f64], score: &mut [f64]| {
-        score.fill(-1.0);
-        let inside = theta.iter().all(|x| *x >= 0.0);
-        if inside { -theta.iter().sum::<f64>() } else { f64::NEG_INFINITY }
-    });
-    let flat = PerParticle::new(2, |_: &[f64], score: &mut [f64]| {
-        score.fill(0.0);
-        -1e6
-    });
-    for seed in 0..10 {
-        let theta = shifted(2, 2, seed, 0.0, 10f64.powi(seed as i32 - 5));
-        assert_eq!(find_wrong_gradient(&laplace, theta.as_ref())?, None, "{seed}");
-        let inside = Matrix::from_fn(2, 2, |i, j| theta.row(i)[j].abs());
-        assert_eq!(find_wrong_gradient(&walled, inside.as_ref())?, None, "{seed}");
-        assert_eq!(find_wrong_gradient(&flat, theta.as_ref())?, None, "{seed}");
-    }
-    let zero = Matrix::zeros(2, 2);
-    assert_eq!(find_wrong_gradient(&laplace, zero.as_ref())?, None, "at the kink itself");
-    // Single precision with a large constant, as of many data.
-    for offset in [0.0, 1e3, 1e6] {
-        let single = PerParticle::new(2, move |theta: &[f32], score: &mut [f32]| {
-            score.copy_from_slice(&[-theta[0], -theta[1]]);
-            -0.5f32 * theta.iter().map(|x| x * x).sum::<f32>() - offset as f32
-        });
-        for seed in 0..10 {
-            let theta = shifted(2, 2, seed, 0.0, 10f64.powi(seed as i32 % 5 - 2)).cast::<f32>();
-            assert_eq!(find_wrong_gradient(&single, theta.as_ref())?, None, "{offset}, {seed}");
-        }
-    }
-    Ok(())
-}
-
 /// The noise of minibatches is no fall, and a fall that noise cannot explain is one.
 #[test]
 fn a_noisy_rise_is_no_divergence() -> Result<()> {
@@ -366,7 +269,7 @@ fn evidence_is_well_formed() -> Result<()> {
         for evidence in found.evidence.iter().filter(|item| item.name.starts_with("variance")) {
             assert!(evidence.value >= 0.0, "{evidence:?}");
         }
-        assert!(found.evaluations <= 80 * 205, "{}", found.evaluations);
+        assert!(found.evaluations <= 80 * 200, "{}", found.evaluations);
         assert!(found.headline.starts_with("Use") || found.headline.starts_with("Means"));
     }
     Ok(())

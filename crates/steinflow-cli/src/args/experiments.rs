@@ -33,7 +33,7 @@ pub enum Experiment {
     /// Bayesian neural networks on the UCI regression sets, the paper's tables beside ours.
     Uci(UciArguments),
     /// How often the verdict on a run is right, over targets whose exact draws or moments are known.
-    Verdict(PartArguments),
+    Verdict(VerdictArguments),
 }
 
 /// What every experiment takes.
@@ -124,6 +124,15 @@ impl PartArguments {
             None => published.iter().copied().take(count).collect(),
         }
     }
+}
+
+#[derive(Args, Debug)]
+pub struct VerdictArguments {
+    #[command(flatten)]
+    pub part: PartArguments,
+    /// Runs nothing: prints the tables of rows that are there, as in verdict.csv.
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    pub rows: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

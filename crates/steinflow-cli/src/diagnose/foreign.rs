@@ -6,7 +6,7 @@ use std::path::Path;
 use steinflow::Matrix;
 use steinflow::diagnostics::{Course, Judged};
 use steinflow::dynamics::{Dynamics, Langevin};
-use steinflow::run::Samples;
+use steinflow::run::{Samples, WarmMoments};
 use steinflow_io::record::Diagnosis;
 use steinflow_io::write_json;
 use steinflow_models::ModelSpec;
@@ -35,6 +35,7 @@ pub fn judge(path: &Path, model: &str, arguments: &DiagnoseArguments) -> Result<
         None => (theta, None),
     };
     let structure = Dynamics::<f64>::structure(&Langevin::new(), model.dim());
+    let exact = model.exact_moments().map(WarmMoments::from);
     let judged = Judged {
         target: &model,
         state: &last,
@@ -45,7 +46,7 @@ pub fn judge(path: &Path, model: &str, arguments: &DiagnoseArguments) -> Result<
         draws: draws.as_ref(),
         stop_rule: None,
         warm_moments: None,
-        exact_moments: None,
+        exact_moments: exact.as_ref(),
         gradients: 0,
         check_gradient: true,
         search_modes: true,

@@ -5,7 +5,7 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use steinflow::diagnostics::{Course, Judged, StopRule, Verdict};
 use steinflow::dynamics::Structure;
-use steinflow::run::{Samples, Standing, WarmMoments};
+use steinflow::run::{Samples, WarmMoments};
 use steinflow::{LogDensity, Matrix, Real};
 use steinflow_io::record::{Diagnosis, Evidence};
 use steinflow_models::{Model, NETWORK};
@@ -45,12 +45,7 @@ pub fn judge_through<T: Real>(
     target: &(impl LogDensity<T> + ?Sized),
     left: &Left<'_, T>,
 ) -> Result<Diagnosis> {
-    let exact = model.exact_moments().map(|exact| WarmMoments {
-        draws: usize::MAX,
-        sd: (0..exact.mean.len()).map(|j| exact.covariance.row(j)[j].sqrt()).collect(),
-        mean: exact.mean,
-        standing: Standing::Settled,
-    });
+    let exact = model.exact_moments().map(WarmMoments::from);
     judge_by(config, target, exact.as_ref(), left)
 }
 

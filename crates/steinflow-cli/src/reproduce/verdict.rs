@@ -1,10 +1,10 @@
 //! How often the verdict on a run is right: over targets whose exact draws or moments are known, methods and
 //! seeds. The verdict is not told what is known.
 
+mod tables;
 mod targets;
 mod truth;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -17,7 +17,7 @@ use steinflow_config::Settings;
 
 use super::posteriors;
 use super::study::Study;
-use crate::args::PartArguments;
+use crate::args::VerdictArguments;
 use crate::diagnose::verdict::{Left, judge_by};
 use crate::error::Result;
 use crate::sample::start_threads;
@@ -76,7 +76,14 @@ struct Case {
     evidence: String,
 }
 
-pub fn run(arguments: &PartArguments) -> Result<()> {
+pub fn run(arguments: &VerdictArguments) -> Result<()> {
+    if let Some(path) = &arguments.rows {
+        let rows = std::fs::read_to_string(path)
+            .map_err(|source| steinflow_config::Error::Unreadable { path: path.clone(), source })?;
+        writeln!(std::io::stdout(), "{}", tables::of(&rows))?;
+        return Ok(());
+    }
+    let arguments = &arguments.part;
     start_threads(arguments.threads)?;
     let common = &arguments.common;
     let mut plan: Plan =
@@ -134,18 +141,7 @@ pub fn run(arguments: &PartArguments) -> Result<()> {
             Err(error) => writeln!(csv, "error,,,,,,,\"{}\"", error.replace('"', "'")),
         };
     }
-    let judged: Vec<(&Target, &Row, &Case)> = jobs
-        .iter()
-        .zip(&cases)
-        .filter_map(|(&(target, row, _), case)| Some((target, row, case.as_ref().ok()?)))
-        .collect();
-    let all: Vec<&Case> = judged.iter().map(|(_, _, case)| *case).collect();
-    let table = format!(
-        "{}\n{}\n{}",
-        table(&all),
-        by("target", judged.iter().map(|(target, _, case)| (target.label(), *case))),
-        by("way", judged.iter().map(|(_, row, case)| (row.label().to_owned(), *case))),
-    );
+    let table = tables::of(&csv);
     study.write("settings.toml", SETTINGS)?;
     study.write("verdict.csv", csv)?;
     study.write("verdict.md", &table)?;
@@ -278,59 +274,4 @@ fn case(plan: &Plan, target: &Target, row: &Row, seed: u64) -> Result<Case> {
         evidence: format!("{} {}", diagnosis.headline, evidence.join("; ")),
         verdict: diagnosis.verdict,
     })
-}
-
-/// Verdicts by what is true, and how often they mislead.
-fn table(cases: &[&Case]) -> String {
-    let count = |verdict: Verdict, truth: Truth| {
-        cases.iter().filter(|c| c.verdict == verdict.name() && c.truth == truth).count()
-    };
-    let mut text = String::from("| verdict |");
-    for truth in Truth::ALL {
-        let _ = write!(text, " {} |", truth.name());
-    }
-    text.push_str("\n|---|---|---|---|---|\n");
-    for verdict in Verdict::ALL {
-        let _ = write!(text, "| {} |", verdict.name());
-        for truth in Truth::ALL {
-            let _ = write!(text, " {} |", count(verdict, truth));
-        }
-        text.push('\n');
-    }
-    let trusted: usize = Truth::ALL.iter().map(|&truth| count(Verdict::Trust, truth)).sum();
-    let is_bad = |case: &Case| matches!(case.truth, Truth::MeansRight | Truth::Wrong);
-    let bad = cases.iter().filter(|case| is_bad(case)).count();
-    let false_trust =
-        count(Verdict::Trust, Truth::MeansRight) + count(Verdict::Trust, Truth::Wrong);
-    let good = cases.iter().filter(|case| case.truth == Truth::Good).count();
-    let share = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
-    let _ = writeln!(
-        text,
-        "\n{} runs. {trusted} were trusted, {false_trust} of them wrongly: {:.1} % of those trusted, \
-         {:.1} % of the {bad} that are bad. Of the {good} good ones, {:.1} % were trusted.",
-        cases.len(),
-        share(false_trust, trusted),
-        share(false_trust, bad),
-        share(count(Verdict::Trust, Truth::Good), good),
-    );
-    text
-}
-
-/// How often bad runs were trusted, and good ones, apart by what `what` says.
-fn by<'a>(what: &str, cases: impl Iterator<Item = (String, &'a Case)>) -> String {
-    let mut groups: BTreeMap<String, [usize; 4]> = BTreeMap::new();
-    for (name, case) in cases {
-        let counts = groups.entry(name).or_default();
-        let is_trusted = usize::from(case.verdict == Verdict::Trust.name());
-        match case.truth {
-            Truth::Good => (counts[0], counts[1]) = (counts[0] + 1, counts[1] + is_trusted),
-            Truth::Fair => {}
-            _ => (counts[2], counts[3]) = (counts[2] + 1, counts[3] + is_trusted),
-        }
-    }
-    let mut text = format!("| {what} | good | trusted | bad | trusted |\n|---|---|---|---|---|\n");
-    for (name, [good, right, bad, wrong]) in groups {
-        let _ = writeln!(text, "| {name} | {good} | {right} | {bad} | {wrong} |");
-    }
-    text
 }

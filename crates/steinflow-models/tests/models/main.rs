@@ -22,3 +22,4 @@ mod splits;
 mod support;
 mod survival;
 mod tables;
+mod verdicts;

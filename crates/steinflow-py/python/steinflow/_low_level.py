@@ -65,7 +65,7 @@ def velocity(
     score = _rows(score, "score", state.dtype)
     testing.check_before_use(dynamics, score.shape[1])
     # Nothing is evaluated where a step size is given.
-    target = SimpleNamespace(function=None, dim=score.shape[1], data_rows=0)
+    target = SimpleNamespace(function=None, dim=score.shape[1], data_rows=0, names=None)
     given = {"method": method, "step_size": 1.0, "warm_up": False, **settings}
     config = _steinflow.Config.resolve(given, target, dynamics=dynamics, field=callback(field))
     known = None if log_density is None else np.ravel(numbers(log_density)).astype(float).tolist()

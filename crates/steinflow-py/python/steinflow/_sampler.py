@@ -254,7 +254,7 @@ def sampler(
     if function is not None and not callable(function):
         raise TypeError(f"function is {type(function).__name__}: give a function of the parameters")
     # A step size is given, so that nothing is evaluated.
-    target = SimpleNamespace(function=None, dim=1, data_rows=0)
+    target = SimpleNamespace(function=None, dim=1, data_rows=0, names=None)
     given = {"method": method, "warm_up": False, **settings}
     config = _steinflow.Config.resolve(
         given, target, dynamics=dynamics, field=_field.callback(field)

@@ -50,6 +50,10 @@ class Target:
     def dim(self) -> int:
         return self.layout.dim
 
+    def names(self) -> tuple[str, ...]:
+        """A name for every number of a row, as messages have it."""
+        return self.coordinate_names or self.layout.coordinate_names()
+
     def without_function(self) -> Target:
         """What is left of it in a file: the shape of the parameters."""
         return Target(

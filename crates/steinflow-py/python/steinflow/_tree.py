@@ -109,6 +109,17 @@ class Layout:
         return dict(zip(names, self.leaves(flat), strict=True))
 
 
+    def coordinate_names(self) -> tuple[str, ...]:
+        """A name for every number of a row.
+
+        >>> Layout.of_names(["mu", "w"], [(), (2, 1)]).coordinate_names()
+        ('mu', 'w[0, 0]', 'w[1, 0]')
+        """
+        leaves = zip(self.names, self.shapes, strict=True)
+        numbers = ((name or "theta", index) for name, shape in leaves for index in np.ndindex(shape))
+        return tuple(name + (str(list(index)) if index else "") for name, index in numbers)
+
+
 def layout_of_shapes(shapes: Any) -> Layout:
     """The layout of `shapes=`: a number of coordinates, or a pytree of shapes.
 

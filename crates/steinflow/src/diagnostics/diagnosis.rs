@@ -91,6 +91,7 @@ pub struct Diagnosis {
 
 /// What is to be judged.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "facts that have nothing to do with each other")]
 pub struct Subject<'a, T> {
     /// The sample: the last particles, or draws collected along the run, one a row.
     pub theta: MatRef<'a, T>,
@@ -129,6 +130,8 @@ pub struct Subject<'a, T> {
     pub modes: Option<&'a Modes>,
     /// Whether the sample was collected along the run.
     pub collects: bool,
+    /// Whether there was a run whose draws were worth collecting, and were not.
+    pub discards: bool,
 }
 
 /// What can be wrong.
@@ -181,6 +184,8 @@ struct Findings {
     faults: Vec<Fault>,
     /// The lowest relative variance.
     narrowest: f64,
+    /// How far off a mean would have to be for the score to show it, in standard deviations.
+    unseen_shift: f64,
 }
 
 impl Findings {
@@ -198,12 +203,15 @@ impl Findings {
 impl<T: Real> Subject<'_, T> {
     /// Judges it.
     pub fn diagnose(&self) -> Result<Diagnosis> {
+        Ok(self.diagnose_and_hope()?.0)
+    }
+
+    /// The same, and whether all that is wrong could be so for want of numbers, or is nothing to the means.
+    pub(super) fn diagnose_and_hope(&self) -> Result<(Diagnosis, bool)> {
         let finite = |matrix: MatRef<'_, T>| matrix.as_slice().iter().all(|x| x.is_finite());
         if !finite(self.theta) || !finite(self.score) || !finite(self.state) {
-            return Ok(conclusion::diverged(
-                "particles or their scores are not finite",
-                Vec::new(),
-            ));
+            let why = "particles or their scores are not finite";
+            return Ok((conclusion::diverged(why, Vec::new()), false));
         }
         let mut found = Findings::default();
         found.note(Fault::WrongGradient, self.wrong_gradient.is_some());

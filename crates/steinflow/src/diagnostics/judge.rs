@@ -2,12 +2,11 @@
 
 use super::counted::Counted;
 use super::diagnosis::LARGEST_R_HAT;
-use super::mode_weights::weigh;
-use super::modes::View;
+use super::modes::{Survey, View, survey};
 use super::moved::moments_after_moves;
 use super::{
-    ChainSummary, Comparison, Diagnosis, Evidence, Subject, Verdict, With, find_wrong_gradient,
-    modes, summarise_chains, summarise_ensemble,
+    ChainSummary, Comparison, Diagnosis, Evidence, Subject, Verdict, With, gradient,
+    summarise_chains, summarise_ensemble,
 };
 use crate::coordinates::Linear;
 use crate::dynamics::Structure;
@@ -28,8 +27,12 @@ const MOST_WITHOUT_NOISE: f64 = 3.0;
 const KNOWN_SPREAD: f64 = 400.0;
 /// Fewer particles cannot be moved on, …
 const FEWEST_TO_MOVE: u64 = 8;
-/// … and not with fewer gradients.
+/// … and not with fewer gradients, …
 const FEWEST_MOVES: u64 = 50;
+/// … for which so many are kept.
+const KEPT_FOR_MOVES: u64 = 60;
+/// What one look may take of all evaluations: at the gradient, at draws.
+const MOST_OF_ALL: u64 = 4;
 
 /// What a trace tells of a run's course, at even steps.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -169,24 +172,41 @@ impl<T: Real> Judged<'_, T> {
         let last = Matrix::from_fn(self.state.rows(), dim, |i, j| self.state.row(i)[j]);
         let some = evenly(&last, MOST_PARTICLES);
         let target = Counted::new(self.target);
+        let batch = self.state.rows().max(1) as u64;
+        let allowed = ALWAYS_ALLOWED.max(self.gradients / 10);
+        target.allow(batch.saturating_mul(allowed));
         let wrong_gradient = if self.check_gradient {
-            find_wrong_gradient(self.target, last.as_ref())?
+            let most = target.left() / MOST_OF_ALL;
+            let (found, points) = gradient::compare(self.target, last.as_ref(), most)?;
+            target.charge(points);
+            found
         } else {
             None
         };
         let all = self.draws.map(Samples::theta).filter(|all| all.rows() > 0);
         let (theta, chains) = match &all {
-            Some(all) => (self.thinned(all).cast(), self.worst_of(all)),
+            Some(all) => {
+                let most = usize::try_from(target.left() / MOST_OF_ALL).unwrap_or(MOST_DRAWS);
+                (self.thinned(all, most.min(MOST_DRAWS)).cast(), self.worst_of(all))
+            }
             None => (some.cast::<f64>(), None),
         };
         let (log_density, score) = target.at(&theta)?;
         let is_finite = score.as_slice().iter().chain(theta.as_slice()).all(|x| x.is_finite());
-        let (mut search, mut modes) = (None, None);
+        let may_move = self.stop_rule.is_none()
+            && self.exact_moments.is_none()
+            && self.warm_moments.is_none()
+            && self.search_modes
+            && batch >= FEWEST_TO_MOVE;
+        let mut around = Survey { search: None, modes: None };
         if self.search_modes && is_finite && theta.rows() > 1 {
-            search = Some(modes::search(&target, &theta, &score, 0)?);
-            if self.stop_rule.is_none() {
-                modes = Some(weigh(&View::new(&target, &theta, &score), &log_density)?);
-            }
+            let left = target.left();
+            let kept = if may_move { KEPT_FOR_MOVES * batch } else { 0 };
+            target.allow(left.saturating_sub(kept));
+            let before = target.points();
+            let view = View::new(&target, &theta, &score);
+            around = survey(&view, &log_density, Some(0), self.stop_rule.is_none())?;
+            target.allow(left - (target.points() - before));
         }
         let particles = self.state.rows() as f64;
         // Chains that have not been everywhere, and particles that push one another, are worth one draw
@@ -232,23 +252,20 @@ impl<T: Real> Judged<'_, T> {
             source: self.warm_moments.filter(|_| !self.is_random).map(|warm| warm.standing),
             comparison,
             wrong_gradient: wrong_gradient.as_ref(),
-            search: search.as_ref(),
-            modes: modes.as_ref(),
+            search: around.search.as_ref(),
+            modes: around.modes.as_ref(),
             collects: self.draws.is_some(),
+            discards: self.is_random
+                && self.draws.is_none()
+                && !self.course.log_densities.is_empty(),
         };
-        let mut found = subject.diagnose()?;
-        let batch = self.state.rows().max(1) as u64;
-        let allowed = ALWAYS_ALLOWED.max(self.gradients / 10);
-        let left = allowed.saturating_sub(target.points().div_ceil(batch));
+        let (mut found, hope) = subject.diagnose_and_hope()?;
+        let left = target.left() / batch;
         // Chains that have not met, and particles that still settle, may be right all the same.
         let may_be_right = self.draws.is_some() || is_resting;
-        let is_hopeful = match found.verdict {
-            Verdict::Trust | Verdict::MeansOnly => true,
-            Verdict::NotConverged => is_finite && may_be_right,
-            Verdict::Collapsed | Verdict::Diverged => false,
-        };
-        let may_move = self.stop_rule.is_none() && comparison.is_none() && self.search_modes;
-        if is_hopeful && may_move && batch >= FEWEST_TO_MOVE && left >= FEWEST_MOVES {
+        let is_hopeful =
+            hope || (found.verdict == Verdict::NotConverged && is_finite && may_be_right);
+        if is_hopeful && may_move && left >= FEWEST_MOVES {
             let moved = moments_after_moves(&target, &some.cast(), batch * left * 9 / 10)?;
             subject.comparison = moved.and_then(|moved| compare(With::MovedOn, &moved));
             if subject.comparison.is_some() {
@@ -280,10 +297,10 @@ impl<T: Real> Judged<'_, T> {
         self.is_interacting && !self.is_random && self.draws.is_none()
     }
 
-    /// Draws, evenly thinned.
-    fn thinned(&self, all: &Matrix<T>) -> Matrix<T> {
+    /// At most so many of the draws, evenly.
+    fn thinned(&self, all: &Matrix<T>, most: usize) -> Matrix<T> {
         let chains = self.chains();
-        let kept = all.rows().min(MOST_DRAWS);
+        let kept = all.rows().min(most);
         // Evenly in time, and every time another particle: an even stride may meet the same one for ever.
         let row = |i: usize| {
             let row = i * all.rows() / kept;

@@ -4,14 +4,9 @@
 //! a mode, log Z = E log π + H with their entropy H, which the distances to nearest neighbours tell
 //! (Kozachenko and Leonenko 1987). A particle belongs to the mode that it climbs to.
 
-use super::counted::Counted;
-use super::modes::{View, distance, modes_of};
-use crate::{LogDensity, MatRef, Matrix, Real, Result};
+use super::modes::{View, distance};
+use crate::Matrix;
 
-/// More particles than this are thinned.
-const MOST_PARTICLES: usize = 300;
-/// So many tell whether there is more than one mode.
-const FIRST: usize = 40;
 /// Entropies are taken from the distance to this neighbour.
 const ENTROPY_NEIGHBOUR: usize = 3;
 
@@ -36,43 +31,21 @@ pub struct Modes {
     pub mode_of: Vec<usize>,
 }
 
-/// Finds the modes that particles, one a row, are in, and weighs them.
-pub fn weigh_modes<T: Real>(
-    target: &(impl LogDensity<T> + ?Sized),
-    particles: MatRef<'_, T>,
-) -> Result<Modes> {
-    let target = Counted::new(target);
-    let all = particles.rows();
-    let theta = Matrix::from_fn(all, particles.cols(), |i, j| particles.row(i)[j].as_f64());
-    let (log_density, score) = target.at(&theta)?;
-    weigh(&View::new(&target, &theta, &score), &log_density)
-}
-
-/// The same where log densities are known.
-pub(super) fn weigh(view: &View<'_>, log_density: &[f64]) -> Result<Modes> {
+/// Weighs them by the particles that have climbed, as rows of the view, and the modes that those lead to.
+pub(super) fn weigh(
+    view: &View<'_>,
+    log_density: &[f64],
+    climbed: &[usize],
+    modes: &[usize],
+) -> Modes {
     let places = &view.own;
     let all = places.rows();
-    let of_every = |most: usize| -> Vec<usize> {
-        let count = all.min(most);
-        (0..count).map(|i| i * all / count).collect()
-    };
-    let climbed = |chosen: &[usize]| {
-        let own = Matrix::from_fn(chosen.len(), places.cols(), |i, j| places.row(chosen[i])[j]);
-        modes_of(view, &own)
-    };
-    let first = climbed(&of_every(FIRST))?;
-    let chosen = of_every(MOST_PARTICLES);
-    let modes = if first.iter().any(|&mode| mode != first[0]) {
-        climbed(&chosen)?
-    } else {
-        vec![0; chosen.len()]
-    };
-    let mut members: Vec<Vec<usize>> = vec![Vec::new(); all];
-    chosen.iter().zip(&modes).for_each(|(&i, &mode)| members[mode].push(i));
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); modes.iter().max().map_or(0, |m| m + 1)];
+    climbed.iter().zip(modes).for_each(|(&i, &mode)| members[mode].push(i));
     members.retain(|members| members.len() > ENTROPY_NEIGHBOUR);
     if members.is_empty() {
         // So few particles, or so scattered, that none has the neighbours to weigh it by.
-        return Ok(Modes { weights: Vec::new(), mode_of: vec![0; all] });
+        return Modes { weights: Vec::new(), mode_of: vec![0; all] };
     }
     members.sort_by_key(|members| std::cmp::Reverse(members.len()));
     let known: Vec<(usize, usize)> = members
@@ -96,7 +69,7 @@ pub(super) fn weigh(view: &View<'_>, log_density: &[f64]) -> Result<Modes> {
         weight: (mass - highest).exp() / total,
         log_error,
     });
-    Ok(Modes { weights: weights.collect(), mode_of })
+    Modes { weights: weights.collect(), mode_of }
 }
 
 /// log Z of a mode up to a constant that all modes share, and its error.

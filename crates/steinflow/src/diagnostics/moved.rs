@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use super::counted::Counted;
+use super::counted::{Counted, unless_spent};
 use super::judge::evenly;
 use crate::ensemble::{Ensemble, Options, Stage};
 use crate::run::{Standing, WarmMoments};
@@ -28,13 +28,16 @@ pub(super) fn moments_after_moves(
     let mut draws: Vec<f64> = Vec::new();
     // Modes that no particle visits have been searched for.
     while !matches!(ensemble.stage(), Stage::Search | Stage::Done) {
-        ensemble.advance(target, &mut |at| {
+        let advanced = ensemble.advance(target, &mut |at| {
             if let Some(draw) = at.draw {
                 draws.truncate(draw * at.theta.as_slice().len());
                 draws.extend(at.theta.as_slice());
             }
             ControlFlow::Continue(())
-        })?;
+        });
+        if unless_spent(advanced)?.is_none() {
+            break;
+        }
     }
     let Some(all) = MatRef::new(&draws, draws.len() / dim, dim).filter(|all| all.rows() > 0) else {
         return Ok(None);

@@ -15,6 +15,10 @@ impl<D: LogDensity<f32>> LogDensity<f64> for Widened<D> {
         self.0.data_rows()
     }
 
+    fn coordinate_name(&self, coordinate: usize) -> Option<String> {
+        self.0.coordinate_name(coordinate)
+    }
+
     fn evaluate(
         &self,
         theta: MatRef<'_, f64>,

@@ -7,36 +7,44 @@ use crate::diagnostics::With;
 /// A relative variance below this is no narrowness: scores point outwards as much as those of exact draws
 /// point inwards.
 const OUTWARD: f64 = -1.0;
+/// Means that might be off by more than this, in standard deviations, without anything showing it are not known: 100
+/// exact draws of a Gaussian in 50 dimensions leave about as much open.
+const LARGEST_UNSEEN_SHIFT: f64 = 0.6;
 
 impl<T: Real> Subject<'_, T> {
-    pub(super) fn conclude(&self, found: Findings) -> Diagnosis {
+    pub(super) fn conclude(&self, found: Findings) -> (Diagnosis, bool) {
         if found.has(Fault::Fallen) && found.has(Fault::Wide) && self.wrong_gradient.is_none() {
             let why = "the log density has fallen far, and the particles are wide";
-            return diverged(why, found.evidence);
+            return (diverged(why, found.evidence), false);
         }
-        let (verdict, why) = self.reason(&found);
+        let (verdict, flaw, why) = self.reason(&found);
         let use_of = match verdict {
             Verdict::MeansOnly if found.has(Fault::HeavyTails) => {
                 "Means and quantiles may be used, standard deviations not"
             }
             Verdict::Trust => "Means, spreads and intervals may be used",
             Verdict::MeansOnly => "Means may be used, spreads and intervals not",
-            Verdict::Collapsed if self.comparison.is_some_and(|known| known.means_agree()) => {
+            Verdict::Collapsed
+                if self.comparison.is_some_and(|known| known.means_agree())
+                    && self.knows_means(&found) =>
+            {
                 "Means may be used, spreads and intervals not"
             }
             Verdict::Collapsed => "Use neither spreads nor intervals, and means with care",
             Verdict::NotConverged | Verdict::Diverged => "Use nothing of it yet",
         };
-        let advice = self.advice(verdict, &found);
+        let advice = self.advice(verdict, flaw, &found);
         let headline = format!("{use_of}: {why}.");
-        Diagnosis { verdict, headline, evidence: found.evidence, advice, evaluations: 0 }
+        let is_hopeful = verdict == Verdict::Trust || flaw.is_some();
+        let evidence = found.evidence;
+        (Diagnosis { verdict, headline, evidence, advice, evaluations: 0 }, is_hopeful)
     }
 
-    /// The verdict, and the worst of what was found.
-    fn reason(&self, found: &Findings) -> (Verdict, String) {
-        let not_converged = |why: &str| (Verdict::NotConverged, why.to_owned());
+    /// The verdict, and the worst of what was found; with the flaw, where it is one that means may survive.
+    fn reason(&self, found: &Findings) -> (Verdict, Option<Fault>, String) {
+        let not_converged = |why: &str| (Verdict::NotConverged, None, why.to_owned());
         if let Some(fault) = self.wrong_gradient {
-            return (Verdict::NotConverged, fault.to_string());
+            return not_converged(&fault.to_string());
         }
         if found.has(Fault::MissingMode) {
             return not_converged("there is a mode without particles");
@@ -45,7 +53,7 @@ impl<T: Real> Subject<'_, T> {
             && found.has(Fault::Unsettled)
         {
             let why = rule.reasons.first().map_or("it ended early", String::as_str);
-            return (Verdict::NotConverged, format!("the stop rule is not met: {why}"));
+            return not_converged(&format!("the stop rule is not met: {why}"));
         }
         if found.has(Fault::WrongWeights) {
             return not_converged("the modes do not have the particles that they weigh");
@@ -58,7 +66,7 @@ impl<T: Real> Subject<'_, T> {
             });
         }
         if let Some(why) = self.stop_rule.and_then(|rule| rule.heavy_tails()) {
-            return (Verdict::MeansOnly, why.to_owned());
+            return (Verdict::MeansOnly, Some(Fault::HeavyTails), why.to_owned());
         }
         if found.has(Fault::UnsettledSource) {
             return not_converged(
@@ -82,11 +90,10 @@ impl<T: Real> Subject<'_, T> {
             });
         }
         if found.has(Fault::TooShort) {
-            let why = format!(
+            return not_converged(&format!(
                 "{} recorded steps are too few to show that the particles have come to rest",
                 self.history.len()
-            );
-            return (Verdict::NotConverged, why);
+            ));
         }
         if found.narrowest < OUTWARD {
             return not_converged(
@@ -98,7 +105,7 @@ impl<T: Real> Subject<'_, T> {
             let why = format!(
                 "the particles have {left:.0} % of the target's variance where they are narrowest"
             );
-            return (Verdict::Collapsed, why);
+            return (Verdict::Collapsed, None, why);
         }
         if found.has(Fault::MissingMass) {
             return not_converged("there is probability further out than the particles reach");
@@ -125,8 +132,13 @@ impl<T: Real> Subject<'_, T> {
                 "so few particles of this target cannot tell whether the spread is right",
             ),
         ];
-        if let Some((_, why)) = means_only.into_iter().find(|(fault, _)| found.has(*fault)) {
-            return (Verdict::MeansOnly, why.to_owned());
+        if let Some((flaw, why)) = means_only.into_iter().find(|(fault, _)| found.has(*fault)) {
+            return if self.knows_means(found) {
+                (Verdict::MeansOnly, Some(flaw), why.to_owned())
+            } else {
+                let why = format!("{why}, and nothing vouches for the means");
+                (Verdict::NotConverged, Some(flaw), why)
+            };
         }
         let why = match (self.stop_rule, self.search) {
             (Some(rule), Some(_)) => format!(
@@ -144,7 +156,16 @@ impl<T: Real> Subject<'_, T> {
                     .to_owned()
             }
         };
-        (Verdict::Trust, why)
+        (Verdict::Trust, None, why)
+    }
+
+    /// Whether anything would have shown means that are off: a test that passes for want of numbers does not.
+    fn knows_means(&self, found: &Findings) -> bool {
+        let by_comparison = self
+            .comparison
+            .filter(|known| known.is_sure)
+            .map_or(f64::INFINITY, |known| known.shift.1);
+        self.stop_rule.is_some() || found.unseen_shift.min(by_comparison) <= LARGEST_UNSEEN_SHIFT
     }
 
     fn unlike(&self) -> &'static str {
@@ -157,7 +178,7 @@ impl<T: Real> Subject<'_, T> {
         }
     }
 
-    fn advice(&self, verdict: Verdict, found: &Findings) -> Vec<String> {
+    fn advice(&self, verdict: Verdict, flaw: Option<Fault>, found: &Findings) -> Vec<String> {
         let (count, dim) = (self.theta.rows(), self.theta.cols());
         let mut advice = Vec::new();
         let mut say = |text: &str| advice.push(text.to_owned());
@@ -170,6 +191,23 @@ impl<T: Real> Subject<'_, T> {
             }
             Verdict::NotConverged if found.has(Fault::WrongGradient) => {
                 say("mend the gradient or the log density: their derivatives must agree");
+                return advice;
+            }
+            Verdict::NotConverged | Verdict::MeansOnly if flaw == Some(Fault::HeavyTails) => {
+                say("describe it by quantiles, or let it go on: ask for more gradients");
+            }
+            Verdict::NotConverged | Verdict::MeansOnly if flaw == Some(Fault::Vague) => {
+                say("take the default method, auto, which draws until it has enough");
+                say(&format!("or more particles, {} or more", 4 * count));
+            }
+            Verdict::NotConverged | Verdict::MeansOnly if flaw.is_some() => {
+                say(auto);
+                if found.has(Fault::Wide) || found.has(Fault::WrongMomenta) {
+                    say("or smaller steps: too large ones widen the particles");
+                }
+                if self.is_even {
+                    say("or more particles");
+                }
             }
             Verdict::NotConverged
                 if found.has(Fault::MissingMode)
@@ -194,7 +232,7 @@ impl<T: Real> Subject<'_, T> {
                      the model in other parameters",
                 );
             }
-            Verdict::NotConverged => {
+            Verdict::NotConverged | Verdict::MeansOnly => {
                 say("take more steps: the run can be resumed");
                 if found.has(Fault::Shifted) && !found.has(Fault::Moving) {
                     say(
@@ -213,30 +251,10 @@ impl<T: Real> Subject<'_, T> {
             Verdict::Collapsed => {
                 say("take more steps, or larger ones: the start may be too narrow");
             }
-            Verdict::MeansOnly if found.has(Fault::HeavyTails) => {
-                say("describe it by quantiles, or let it go on: ask for more gradients");
-            }
-            Verdict::MeansOnly
-                if found.has(Fault::Vague)
-                    && !found.has(Fault::Wide)
-                    && !found.has(Fault::Uneven)
-                    && !found.has(Fault::UnlikeKnown) =>
-            {
-                if !self.collects && !self.is_even {
-                    say("collect draws along the run (collect-from): its last particles are few");
-                }
-                say(&format!("or take more particles, {} or more", 4 * count));
-            }
-            Verdict::MeansOnly => {
-                say(auto);
-                if found.has(Fault::Wide) || found.has(Fault::WrongMomenta) {
-                    say("or smaller steps: too large ones widen the particles");
-                }
-                if self.is_even {
-                    say("or more particles");
-                }
-            }
             Verdict::Diverged => {}
+        }
+        if self.discards {
+            say("collect draws along the run (collect-from): its last particles alone are few");
         }
         advice
     }

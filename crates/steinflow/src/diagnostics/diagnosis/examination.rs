@@ -3,7 +3,7 @@
 use super::{Evidence, Fault, Findings, Subject};
 use crate::diagnostics::identities::{Estimate, SteinIdentities, Unevenness, bound_of_largest};
 use crate::diagnostics::judge::MOST_PARTICLES;
-use crate::diagnostics::modes::largest_mass_beyond;
+use crate::diagnostics::modes::{PROBES as MOST_PROBES, largest_mass_beyond};
 use crate::diagnostics::{
     Comparison, ModeWeight, SteinKernel, StopRule, With, auxiliary_marginals, directions_spanned,
 };
@@ -152,6 +152,8 @@ impl<T: Real> Subject<'_, T> {
         let bound_of = |shift: &Estimate| z * shift.standard_error.max(floor);
         let worst = worst(&identities.shift, |shift| shift.value.abs() / bound_of(shift));
         let bound = bound_of(&worst).max(NEGLIGIBLE_SHIFT);
+        // Wide particles overrate how far they have to go by as much as their variance is too large.
+        found.unseen_shift = bound / identities.total_spread.value.max(1.0).sqrt();
         found.note(Fault::Shifted, !(worst.value.abs() <= bound));
         // By more than as many draws of a Gaussian would be.
         let is_blind = bound > BLIND_SHIFT && worst.standard_error > OFF_EXCESS * floor;
@@ -411,6 +413,15 @@ impl<T: Real> Subject<'_, T> {
             meaning: "share of points that climbed from around the particles to a place that a valley \
                       separates from all tops that particles climb to",
         });
+        if search.probes < MOST_PROBES {
+            found.evidence.push(Evidence {
+                name: "probes that climbed",
+                value: search.probes as f64,
+                expected: format!("up to {MOST_PROBES}"),
+                passed: None,
+                meaning: "as many as the evaluations that a verdict may take sufficed for",
+            });
+        }
         let allowed = largest_mass_beyond(self.theta.rows());
         let is_missing = search.beyond.is_some();
         found.note(Fault::MissingMass, is_missing);

@@ -5,7 +5,8 @@
 
 use std::f64::consts::TAU;
 
-use super::{Mode, View, distance};
+use super::known::Mode;
+use super::{View, distance};
 use crate::random::{Purpose, fill_standard_normal, stream};
 use crate::{Matrix, Result};
 
