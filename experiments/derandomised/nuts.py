@@ -4,9 +4,10 @@
     python -m pip install -r experiments/posteriors/requirements.txt
     python experiments/derandomised/nuts.py
 
-4 chains × 1000 draws with nutpie's own tuning, of which every so many are taken as points. Errors are root mean
-squares over seeds (and, of expectations, over coordinates); those of simulations in standard deviations of the answer,
-its truth by long runs of NUTS and so by nothing of ours but the density.
+4 chains × 1000 draws with nutpie's own tuning, of which every so many are taken as points; and all draws of shorter
+and longer runs, for errors by gradients. Errors are root mean squares over seeds (and, of expectations, over
+coordinates); those of simulations in standard deviations of the answer, its truth by long runs of NUTS and so by nothing
+of ours but the density. With names, only those are made again, of `normal`, `log-gamma` and `influenza-sir`.
 """
 
 import csv
@@ -22,6 +23,10 @@ sys.path.insert(0, str(HERE.parent / "posteriors"))
 from served import Served, nutpie_model  # noqa: E402
 
 COUNTS, SEEDS = (30, 60, 120, 240, 480), range(6)
+# Draws of each of 4 chains, all taken, for errors by gradients.
+LENGTHS, USUAL = (30, 60, 125, 250, 500, 1000, 2000), 1000
+FILE = HERE / "nuts.csv"
+HEAD = ["of", "draws", "points", "gradients", "expectation", "error"]
 DIM, BOYS = 5, 763.0
 
 
@@ -89,13 +94,14 @@ def picked(draws, count):
 
 
 def study(what, target, errors, names):
-    runs = [nuts(target, seed) for seed in SEEDS]
-    gradients = round(np.mean([taken for _, taken in runs]))
-    for count in COUNTS:
-        squares = [np.atleast_2d(errors(picked(draws, count))) ** 2 for draws, _ in runs]
-        roots = np.sqrt(np.mean(squares, (0, 1)))
-        for name, root in zip(names, roots, strict=True):
-            yield what, count, gradients, name, f"{root:.4f}"
+    for length in LENGTHS:
+        runs = [nuts(target, seed, draws=length) for seed in SEEDS]
+        gradients = round(np.mean([taken for _, taken in runs]))
+        for count in (*COUNTS, 4 * length) if length == USUAL else (4 * length,):
+            squares = [np.atleast_2d(errors(picked(draws, count))) ** 2 for draws, _ in runs]
+            roots = np.sqrt(np.mean(squares, (0, 1)))
+            for name, root in zip(names, roots, strict=True):
+                yield what, 4 * length, count, gradients, name, f"{root:.5f}"
 
 
 def simulations():
@@ -109,11 +115,18 @@ def simulations():
 
 def main():
     names = ("E x", "E x²", "E eˣ", "P(x > t)")
-    rows = [row for law in (normal, log_gamma) for row in study(law.__name__, law(), law().errors, names)]
-    rows += simulations()
-    with (HERE / "nuts.csv").open("w") as file:
+    laws = {"normal": normal, "log-gamma": log_gamma}
+    wanted = sys.argv[1:] or [*laws, "influenza-sir"]
+    rows = []
+    if FILE.exists():
+        with FILE.open() as file:
+            rows = [row for row in list(csv.reader(file))[1:] if row[0] not in wanted]
+    for name in wanted:
+        law = laws[name]() if name in laws else None
+        rows += simulations() if law is None else study(name, law, law.errors, names)
+    with FILE.open("w") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["of", "points", "gradients", "expectation", "error"])
+        writer.writerow(HEAD)
         writer.writerows(rows)
 
 

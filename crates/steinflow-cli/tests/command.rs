@@ -325,6 +325,29 @@ fn collected_samples_keep_chain_and_draw_apart() {
 }
 
 #[test]
+fn points_come_with_a_run_or_with_the_reason_why_not() {
+    let desk = Desk::new();
+    desk.succeed("sample gaussian --points -q --out good");
+    let columns = read_parquet(desk.path("good/points.parquet")).unwrap();
+    for (column, (name, sd)) in columns.iter().zip([("x", 1.0), ("y", 2.0)]) {
+        let Values::F64(values) = &column.values else { panic!("points are numbers") };
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let spread = (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
+        assert_eq!((column.name.as_str(), values.len()), (name, 64));
+        // As many draws would err by 0.12 and 9 %.
+        assert!((mean / sd).abs() < 0.03 && (spread / sd - 1.0).abs() < 0.03, "{mean} {spread}");
+    }
+    let output = desk.run("sample standard-normal --dim 10 -n 16 --points -q --out bad");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("there are no points at rest"), "{said}");
+    assert!(said.contains("is 16") && said.contains("20 or more"), "{said}");
+    assert!(
+        desk.path("bad/particles.parquet").exists() && !desk.path("bad/points.parquet").exists()
+    );
+}
+
+#[test]
 fn a_config_serves_another_method_and_folder() {
     let desk = Desk::new();
     std::fs::write(desk.path("d.csv"), "a,y\n1,0.4\n2,1.1\n3,1.3\n0,0.2\n4,2.2\n").unwrap();

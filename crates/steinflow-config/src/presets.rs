@@ -2,6 +2,7 @@
 
 use steinflow::ensemble::Moves;
 use steinflow::method::{DynamicsKind, FieldKind, Method, Parameter, Value as ParameterValue};
+use steinflow::run::{affordable_particles, resting_particles, resting_steps};
 use steinflow::settings::{NumberOrWord, NumbersOrWord, Value};
 use steinflow_models::NETWORK;
 
@@ -102,24 +103,11 @@ fn fit_network(rows: usize, settings: &mut Settings) {
     settings.phase = Some(phases);
 }
 
-/// More coordinates of all particles together are not taken without asking.
-const MOST_NUMBERS: usize = 200_000;
-
-/// Particles at rest. Where a target is not Gaussian, the d² conditions on second moments that an affine kernel
-/// sets are met with an error that falls with N/d; and all pairs are to be afforded.
-fn resting_particles(dim: usize) -> usize {
-    (50 * dim).clamp(400, 1000).min(MOST_NUMBERS / dim.max(1)).max(100)
-}
-
-/// Steps of particles that come to rest. As many as are recommended stand for all draws of the warm-up and have
-/// little to mend; longer steps would fit what so many can fit of a target that is not Gaussian. Much fewer have
-/// lost some of the spread, and have to get it back.
 fn resting_phase(particles: usize, dim: usize, steps: Option<u64>) -> Phase {
-    let are_few = particles < resting_particles(dim) / 2;
-    let (size, default) = if are_few { (0.02, 100) } else { (0.01, 60) };
+    let (default, [first, last]) = resting_steps(particles, dim);
     Phase {
         integrator: "adam".to_owned(),
-        step_size: format!("linear:{size}:0.0001"),
+        step_size: format!("linear:{first}:{last}"),
         steps: steps.unwrap_or(default),
     }
 }
@@ -127,7 +115,7 @@ fn resting_phase(particles: usize, dim: usize, steps: Option<u64>) -> Phase {
 /// Particles of a flow. What is smooth over a kernel moves fast, and the rest hardly: that is left to how well
 /// as many stand for all draws of the warm-up.
 fn flowing_particles(dim: usize) -> usize {
-    800.min(MOST_NUMBERS / dim.max(1)).max(100)
+    800.min(affordable_particles(dim))
 }
 
 /// What the deterministic methods are best run with where the target is near N(0, I): settings that an

@@ -89,7 +89,7 @@ steinflow::settings! {
             collect_every: u64 as "STEPS",
         }
         "Run" {
-            /// Bring as many points as particles to rest, a small set with equal weights: 60 gradients a point
+            /// Bring as many points as particles to rest, a small set with equal weights: 60 to 100 gradients a point
             /// more, after a warm-up or by auto, from representative samples, with which they are compared
             /// [default: true for sghmc-stein and third-order-stein after a warm-up].
             points: bool as "true|false",

@@ -27,6 +27,23 @@ def test_raw_scales_need_no_setting():
     assert result.diagnose().verdict == "trust"
 
 
+def test_points_come_with_a_run_or_with_the_reason_why_not():
+    result = steinflow.sample(raw_scales, shapes=4, points=True, progress=False)
+    mean, sd = moments(result.points)
+    centre, spread = np.array([1e4, -3.0, 0.0, 250.0]), np.array([1e-2, 5.0, 1e3, 1.0])
+    # As many draws would err by 0.12 and 9 %.
+    assert result.points.shape == (64, 4) and result.no_points is None
+    assert np.all(np.abs(mean - centre) < 0.03 * spread)
+    assert np.all(np.abs(sd / spread - 1) < 0.03)
+
+    normal = steinflow.model("standard-normal", dim=10)
+    few = steinflow.sample(normal, particles=16, points=True, progress=False)
+    assert few.points is None and "20 or more" in few.no_points
+    assert len(few.theta) == 16
+    unasked = steinflow.sample("gaussian", progress=False)
+    assert unasked.points is None and unasked.no_points is None
+
+
 def test_draws_are_chains_by_draws_by_name():
     def density(p):
         value = -0.5 * (p["a"] ** 2 + np.sum(p["b"] ** 2, axis=1))

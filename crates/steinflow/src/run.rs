@@ -27,6 +27,7 @@ pub use observer::{EnsembleView, Observer, Snapshot};
 pub use outcome::{Ended, Outcome};
 pub use policy::NonFinitePolicy;
 pub use resampling::Resampling;
+pub use rest::{affordable_particles, resting_particles, resting_steps};
 pub use sampler::Sampler;
 pub use stepper::{Halted, Stepper};
 pub use trace::{Trace, TraceRow, Tracing};

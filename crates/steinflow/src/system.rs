@@ -9,6 +9,7 @@ mod motion;
 mod part;
 mod rollback;
 mod strips;
+mod volume;
 
 pub(crate) use draws::check_batch_size;
 pub use rollback::Saved;
@@ -55,6 +56,7 @@ pub struct System<'a, T: Real> {
     step: u64,
     step_size: f64,
     log_volume: f64,
+    exact_volume: usize,
     /// The part of a step that is made, where not all of it is.
     part: Option<part::Part>,
 }
@@ -183,6 +185,7 @@ impl<'a, T: Real> System<'a, T> {
             step: 0,
             step_size: 0.0,
             log_volume: 0.0,
+            exact_volume: volume::FEW,
             part: None,
             structure,
         })

@@ -4,7 +4,10 @@
 mod common;
 
 use common::gaussian;
-use steinflow::dynamics::{Dynamics, Langevin, Sghmc, Sgnht, Terms, ThirdOrder};
+use steinflow::dynamics::metric::Shape;
+use steinflow::dynamics::{
+    Dynamics, Langevin, Metric, Point, Sghmc, Sgnht, Sgrhmc, THETA, Terms, ThirdOrder,
+};
 use steinflow::field::{CurlForm, Diffusion, ProductSpace, Stein, TimeUnit};
 use steinflow::integrator::{Euler, MidpointDrift, StepSize, SymmetricSplitting};
 use steinflow::kernel::{Bandwidth, Kernel, Radial, View};
@@ -226,14 +229,32 @@ fn without_friction_and_with_fresh_momenta_no_variance_is_lost() {
     assert!(lost < 0.8, "{lost}");
 }
 
-#[test]
-fn product_space_samplers_of_a_thermostat_keep_the_target() {
+/// Gᵢ⁻¹ = 0.7 + 0.6/(1 + θᵢ²): nowhere far from 1, so that (A(zᵢ) + A(zⱼ)) kᵢⱼ stays positive.
+struct Gentle;
+
+impl<T: Real> Metric<T> for Gentle {
+    fn shape(&self) -> Shape {
+        Shape::Diagonal
+    }
+
+    fn evaluate(&self, at: &Point<'_, T>, values: &mut [T], derivatives: &mut [T]) {
+        let share = |x: T| (T::one() + x * x).recip();
+        for (value, &x) in values.iter_mut().zip(at.block(THETA)) {
+            *value = T::of(0.7) + T::of(0.6) * share(x);
+        }
+        for (slope, &x) in derivatives.iter_mut().zip(at.block(THETA)) {
+            *slope = T::of(-1.2) * x * share(x).powi(2);
+        }
+    }
+}
+
+/// The variance that 16 runs of a product-space sampler keep in θ, from exact draws of N(0, I).
+fn check_product_space(name: &str, dynamics: &dyn Dynamics<f64>) {
     let mut averages = Vec::new();
     for seed in 0..16 {
         let field = ProductSpace::new(affine(View::Theta, Bandwidth::fixed(2.0)), 0);
-        let sgnht = Sgnht { friction: 1.0, variance: 1.0, thermostat_precision: 1.0 };
         let mut samples = Samples::new(0, 1);
-        Sampler::new(standard(2), sgnht, field)
+        Sampler::new(standard(2), dynamics, field)
             .start_at(random_states(8, 2, 40 + seed))
             .phase(SymmetricSplitting, 8000, StepSize::Constant(0.01))
             .observe(samples.observer())
@@ -245,7 +266,14 @@ fn product_space_samplers_of_a_thermostat_keep_the_target() {
     let n = averages.len() as f64;
     let mean = averages.iter().sum::<f64>() / n;
     let error = (averages.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n * (n - 1.0))).sqrt();
-    assert!((mean - 1.0).abs() < 4.0 * error && error < 0.03, "{mean} ± {error}");
+    assert!((mean - 1.0).abs() < 4.0 * error && error < 0.03, "{name}: {mean} ± {error}");
+}
+
+#[test]
+fn product_space_samplers_whose_curl_varies_keep_the_target() {
+    let sgnht = Sgnht { friction: 1.0, variance: 1.0, thermostat_precision: 1.0 };
+    check_product_space("sgnht", &sgnht);
+    check_product_space("sgrhmc", &Sgrhmc { metric: Gentle, variance: 1.0 });
 }
 
 fn velocity_in<T: Real>(
@@ -279,4 +307,6 @@ fn affine_and_symmetrised_velocities_in_single_precision() {
     compare(&Langevin::new(), 1);
     compare(&Sghmc { friction: 0.0, variance: 1.3 }, 2);
     compare(&Sgnht { friction: 0.4, variance: 1.3, thermostat_precision: 1.7 }, 3);
+    compare(&Sgrhmc { metric: Gentle, variance: 1.3 }, 2);
+    compare(&ThirdOrder { friction: 0.4, coupling: 0.7, variance: 1.3, variance_u: 0.8 }, 3);
 }

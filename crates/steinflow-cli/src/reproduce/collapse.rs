@@ -1,4 +1,4 @@
-//! How much of the variance of N(0, I) each method keeps, by dimension.
+//! How much of the variance of a Gaussian each method keeps, by dimension: of N(0, I) unless a plan names another.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -10,7 +10,6 @@ use super::study::Study;
 use crate::args::CommonArguments;
 use crate::error::Result;
 use steinflow_config::{Config, Settings};
-use steinflow_models::ModelSpec;
 
 /// The settings that ship with the command.
 const SETTINGS: &str = include_str!("../../../../experiments/collapse/settings.toml");
@@ -20,6 +19,9 @@ struct Plan {
     particles: usize,
     dims: Vec<usize>,
     seeds: Vec<u64>,
+    /// What all rows have unless they say otherwise.
+    #[serde(default)]
+    common: Settings,
     run: Vec<Row>,
 }
 
@@ -48,7 +50,7 @@ struct Cell {
 
 pub fn run(arguments: &CommonArguments) -> Result<()> {
     let mut study = Study::begin(arguments, "collapse", SETTINGS)?;
-    let (csv, table) = measure(SETTINGS, arguments.quick, &mut study)?;
+    let (csv, table) = measure("variances", SETTINGS, arguments.quick, &mut study)?;
     study.write("settings.toml", SETTINGS)?;
     study.write("collapse.csv", csv)?;
     study.write("collapse.md", &table)?;
@@ -58,10 +60,18 @@ pub fn run(arguments: &CommonArguments) -> Result<()> {
 }
 
 /// The variances that the rows of a plan keep: raw, and as a table.
-pub fn measure(settings: &str, quick: bool, study: &mut Study) -> Result<(String, String)> {
+pub fn measure(
+    name: &'static str,
+    settings: &str,
+    quick: bool,
+    study: &mut Study,
+) -> Result<(String, String)> {
     let mut plan: Plan = toml::from_str(settings).map_err(|error| {
         steinflow_config::Error::Wrong { path: "settings.toml".into(), message: error.to_string() }
     })?;
+    for row in &mut plan.run {
+        row.settings = std::mem::take(&mut row.settings).or(plan.common.clone());
+    }
     if quick {
         // Not d = 1, where methods with noise take twenty times as many steps.
         plan.dims.retain(|&dim| dim == 10);
@@ -78,7 +88,7 @@ pub fn measure(settings: &str, quick: bool, study: &mut Study) -> Result<(String
         }
     }
     let variances = study.run(
-        "variances",
+        name,
         &jobs,
         |(row, dim, seed)| format!("{}, d = {dim}, seed {seed}", row.label()),
         |&(row, dim, seed)| {
@@ -108,18 +118,17 @@ pub fn measure(settings: &str, quick: bool, study: &mut Study) -> Result<(String
     Ok((csv, table(&plan, &cells)))
 }
 
-/// The mean over coordinates of the variance: of the collected samples, or of the last particles.
+/// The mean over coordinates of the variance, relative to the exact one: of the collected samples, or of the last
+/// particles.
 fn variance(row: &Row, dim: usize, seed: u64, particles: usize) -> Result<f64> {
-    let settings = Settings {
-        spec: ModelSpec { dim: Some(dim), ..ModelSpec::named("standard-normal") },
-        seed: Some(seed),
-        particles: Some(particles),
-        start_mean: Some(vec![0.0]),
-        start_sd: Some(1.0),
-        ..row.settings.clone()
-    };
+    let mut settings =
+        Settings { seed: Some(seed), particles: Some(particles), ..row.settings.clone() };
+    settings.spec.model.get_or_insert_with(|| "standard-normal".to_owned());
+    settings.spec.dim = Some(dim);
     let config = Config::resolve(settings)?;
     let model = steinflow_models::build::<f64>(config.spec())?;
+    let exact = model.exact_moments();
+    let exact_variance = |j: usize| exact.as_ref().map_or(1.0, |exact| exact.covariance.row(j)[j]);
     let mut samples = config.samples::<f64>();
     let mut sampler = config.sampler(&*model)?;
     if let Some(samples) = &mut samples {
@@ -130,7 +139,8 @@ fn variance(row: &Row, dim: usize, seed: u64, particles: usize) -> Result<f64> {
     let count = theta.rows() as f64;
     let of_coordinate = |j: usize| {
         let mean = (0..theta.rows()).map(|i| theta.row(i)[j]).sum::<f64>() / count;
-        (0..theta.rows()).map(|i| (theta.row(i)[j] - mean).powi(2)).sum::<f64>() / count
+        let square = (0..theta.rows()).map(|i| (theta.row(i)[j] - mean).powi(2)).sum::<f64>();
+        square / count / exact_variance(j)
     };
     Ok((0..dim).map(of_coordinate).sum::<f64>() / dim as f64)
 }

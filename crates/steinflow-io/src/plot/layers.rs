@@ -40,6 +40,15 @@ pub enum Layer<'a> {
         /// Width of the line; 1 is usual.
         width: f64,
     },
+    /// A line through the rows, as dark everywhere: values of a function, at increasing x.
+    Line {
+        /// One place after the other.
+        points: MatRef<'a, f64>,
+        /// Which colour.
+        color: usize,
+        /// Width of the line; 1 is usual.
+        width: f64,
+    },
     /// An arrow from every row of `at`, by the same row of `by`.
     Arrows {
         /// Where arrows begin.
@@ -55,9 +64,10 @@ impl Layer<'_> {
     /// The matrices of points, all of which must have two columns.
     pub(super) fn points(&self) -> impl Iterator<Item = MatRef<'_, f64>> {
         match *self {
-            Self::Dots { points, .. } | Self::Rings { points, .. } | Self::Path { points, .. } => {
-                [Some(points), None]
-            }
+            Self::Dots { points, .. }
+            | Self::Rings { points, .. }
+            | Self::Path { points, .. }
+            | Self::Line { points, .. } => [Some(points), None],
             Self::Arrows { at, by, .. } => [Some(at), Some(by)],
         }
         .into_iter()
@@ -89,6 +99,14 @@ impl Layer<'_> {
             }
             Self::Path { points, color, width } => {
                 draw_path(canvas, frame, points, palette(color), width);
+            }
+            Self::Line { points, color, width } => {
+                let places: Vec<(f64, f64)> = rows(points).map(|at| frame.at(at)).collect();
+                for pair in places.windows(2) {
+                    if let Some((from, to)) = frame.clipped(pair[0], pair[1]) {
+                        canvas.line(vec![from, to], palette(color), width);
+                    }
+                }
             }
             Self::Arrows { at, by, color } => {
                 for (at, by) in rows(at).zip(rows(by)) {

@@ -90,7 +90,7 @@ impl<T: Real> System<'_, T> {
     }
 
     /// As [`System::advance`], by the implicit midpoint rule z′ = z + dt v((z + z′)/2), which is its own
-    /// inverse with dt reversed. Adds log |det ∂z′/∂z| = dt ∇·v + O(dt³) to [`System::log_volume`].
+    /// inverse with dt reversed. Adds log |det ∂z′/∂z| to [`System::log_volume`].
     ///
     /// For blocks whose velocity needs no score.
     pub fn advance_implicitly(&mut self, moving: &[usize], dt: f64) -> Result<()> {
@@ -115,40 +115,16 @@ impl<T: Real> System<'_, T> {
             }
         }
         self.log_volume +=
-            if settled { dt * self.divergence(moving, &velocity)? } else { f64::NAN };
+            if settled { self.volume_of_step(moving, dt, &velocity)? } else { f64::NAN };
         self.put_back(&before, moving);
         self.displace_by(moving, dt, &velocity)?;
         self.finish_move(moving);
         Ok(())
     }
 
-    fn put_back(&mut self, before: &Matrix<T>, moved: &[usize]) {
+    pub(super) fn put_back(&mut self, before: &Matrix<T>, moved: &[usize]) {
         self.at.state.clone_from(before);
         self.versions.changed(moved);
-    }
-
-    /// ∇·v of the blocks in `moving`, whose velocity is given. A flow that preserves e⁻ᴴ has ∇·v = v·∇H, and
-    /// here the blocks at rest would not change their own volume. Of ∇H, the score cancels: any will do,
-    /// also that of another θ.
-    fn divergence(&mut self, moving: &[usize], velocity: &Matrix<T>) -> Result<f64> {
-        let (count, dim) = (self.at.state.rows(), self.structure.dim());
-        let others: Vec<usize> =
-            (0..self.structure.blocks()).filter(|block| !moving.contains(block)).collect();
-        let mut pushed = Matrix::zeros(count, others.len() * dim);
-        let (evaluated, field) = self.view();
-        field.velocity(&evaluated, &others, &mut pushed)?;
-        let mut gradient = vec![T::zero(); dim];
-        let mut sum = 0.0;
-        for i in 0..count {
-            for (blocks, velocity) in [(moving, velocity.row(i)), (&others, pushed.row(i))] {
-                for (&block, v) in blocks.iter().zip(velocity.chunks_exact(dim)) {
-                    evaluated.write_gradient(i, block, &mut gradient);
-                    let pairs = gradient.iter().zip(v);
-                    sum -= pairs.map(|(g, v)| g.as_f64() * v.as_f64()).sum::<f64>();
-                }
-            }
-        }
-        Ok(sum)
     }
 
     /// Particles have been moved, and the copy of θ with them.

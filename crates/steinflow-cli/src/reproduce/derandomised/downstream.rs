@@ -115,10 +115,10 @@ fn measure((way, count, seed): Job) -> Result<Found> {
         return Ok(Found::new(&answers(&samples.theta()), None, gradients));
     }
     if way == "svgd" {
-        let (points, gradients) = at_rest(target, count, seed)?;
+        let (points, gradients) = at_rest(target, count, seed, Options::default().effective)?;
         return Ok(Found::new(&answers(&points), None, gradients));
     }
-    let (draws, gradients) = hamiltonian(info.build(), seed)?;
+    let (draws, gradients) = hamiltonian(info.build(), seed, Options::default().effective)?;
     let (draws, scores, white) = standardised(&target, draws)?;
     let rows = match way {
         "HMC Stein-thinned" => rivals::thinned(&white, &scores, count),
