@@ -16,6 +16,10 @@ use std::thread::available_parallelism;
 
 /// How much there is to do in a run.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four facts about a run that have nothing to do with each other"
+)]
 pub(crate) struct Work {
     pub steps: u64,
     /// Velocities in a step.
