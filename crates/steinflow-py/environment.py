@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
@@ -61,6 +62,19 @@ def make_environment(environment: Path, needed: list[str], wanted: list[str]) ->
     stamp.write_text(fingerprint)
 
 
+def write_scripts(environment: Path) -> None:
+    """The scripts of the package, as pip writes them."""
+    if os.name == "nt":
+        return
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for name, entry in project["scripts"].items():
+        module, function = entry.split(":")
+        script = program(environment, name)
+        lines = ("import sys", f"from {module} import {function}", f"sys.exit({function}())")
+        script.write_text("\n".join((f"#!{program(environment)}", *lines, "")), encoding="utf-8")
+        script.chmod(0o755)
+
+
 def put_extension_in_place() -> None:
     names = {"win32": ("_steinflow.dll", "_steinflow.pyd")}
     ending = "dylib" if sys.platform == "darwin" else "so"
@@ -94,6 +108,7 @@ def main(arguments: list[str]) -> int:
     make_environment(ROOT / "target" / "python", needed, wanted)
     if "--tools-only" not in arguments:
         put_extension_in_place()
+        write_scripts(ROOT / "target" / "python")
     return 0
 
 

@@ -57,7 +57,7 @@ def main() -> int:
     for command in (
         ["python", "-I", "-c", USE],
         ["steinflow", "--version"],
-        ["steinflow", "methods"],
+        ["steinflow", "sample", "banana", "--method", "svgd", "--steps", "50", "--out", "run"],
     ):
         subprocess.run(
             [program(ENVIRONMENT, command[0]), *command[1:]], cwd=ENVIRONMENT, check=True

@@ -27,7 +27,7 @@ use crate::ranks;
 use crate::report;
 use crate::signals::Interrupt;
 use crate::summary;
-use steinflow_config::{Config, Way};
+use steinflow_config::Config;
 
 /// Where a run starts.
 pub enum Start {
@@ -104,19 +104,8 @@ impl Job<'_> {
                 tell!("{note}");
             }
             announce_solve(config);
-            // In learnt coordinates, too, it is the processor that knows the target.
-            let is_moved = matches!(config.way, Way::Flow { warm_up: true, .. });
-            if config.device.is_some() && (is_moved || model.device_source().is_none()) {
-                tell!(
-                    "this target is evaluated by the processor: particles travel at every gradient"
-                );
-            }
-            let interacts =
-                matches!(&config.way, Way::Flow { method, .. } if method.field.has_kernel());
-            if config.device.is_some() && !config.is_f32 && interacts {
-                tell!(
-                    "sums in double precision: --precision f32 is about six times as fast in few dimensions, and more in many"
-                );
+            for notice in config.notices(model) {
+                tell!("{notice}");
             }
         }
         // Before there is a folder to see, so that whoever sees it can send a signal.

@@ -46,6 +46,8 @@ use clap::Parser as _;
 use args::{Arguments, Command};
 use error::{Error, Result, shortened};
 
+pub use report::page_on_model;
+
 /// Does what the command does with these arguments, the first of which is its own name.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // What a decoder panics about is reported as the damaged file that it is.

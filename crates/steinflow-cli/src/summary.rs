@@ -5,8 +5,8 @@ use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
-use steinflow::Real;
 use steinflow::run::{Outcome, Samples};
+use steinflow::{MatRef, Real};
 use steinflow_io::record::{self, Diagnosis, Ensemble, Moment, Part, Summary, WarmUp};
 use steinflow_models::Model;
 
@@ -30,7 +30,6 @@ pub fn summarise<T: Real>(
     let samples = samples.filter(|samples| !samples.steps().is_empty());
     let theta = samples.map_or_else(|| outcome.theta(), Samples::theta);
     let count = theta.rows() as f64;
-    let exact = model.shown_moments();
     let shown = model.units().map(|units| units.show(&theta));
     let shown = shown.as_ref().unwrap_or(&theta);
     let names = if report.is_some() { Vec::new() } else { model.parameter_names() };
@@ -38,24 +37,10 @@ pub fn summarise<T: Real>(
         let values = || (0..shown.rows()).map(|i| shown.row(i)[j].as_f64());
         let mean = values().sum::<f64>() / count;
         let variance = values().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
-        Moment {
-            name,
-            mean,
-            sd: variance.sqrt(),
-            exact_mean: exact.as_ref().map(|exact| exact.mean[j]),
-            exact_sd: exact.as_ref().map(|exact| exact.covariance.row(j)[j].sqrt()),
-        }
+        Moment { name, mean, sd: variance.sqrt(), exact_mean: None, exact_sd: None }
     });
-    let parts = model.parts().map(|parts| {
-        let found = parts.shares_of(theta.as_ref());
-        let exact = parts.shares().iter().zip(found);
-        let part = |(name, (&exact_share, share)): (&String, (&f64, f64))| Part {
-            name: name.clone(),
-            share,
-            exact_share,
-        };
-        parts.names().iter().zip(exact).map(part).collect()
-    });
+    let mut moments: Vec<Moment> = moments.collect();
+    add_exact(&mut moments, model);
     let mut warnings = warnings(outcome);
     let chains = samples.map_or(theta.rows(), Samples::chains);
     let fit = fit::judge(config, model, shown, chains).unwrap_or_else(|error| {
@@ -76,7 +61,7 @@ pub fn summarise<T: Real>(
         gradients: outcome.gradients,
         seconds: outcome.elapsed.as_secs_f64(),
         mean_log_density: log_density / outcome.log_density.len() as f64,
-        moments: moments.collect(),
+        moments,
         ensemble: outcome.report.as_ref().map(|report| Ensemble {
             done: report.done,
             reasons: report.reasons.iter().map(ToString::to_string).collect(),
@@ -99,13 +84,34 @@ pub fn summarise<T: Real>(
         }),
         network: report.map(|report| report.summary.clone()),
         regression,
-        parts: parts.unwrap_or_default(),
+        parts: parts(model, theta.as_ref()),
         frozen_particles: outcome.frozen.clone(),
         step_size_halvings: outcome.shrinks,
         warnings,
         diagnosis,
     };
     (summary, csv)
+}
+
+/// Puts what is known beside what was found.
+pub fn add_exact<T: Real>(moments: &mut [Moment], model: &dyn Model<T>) {
+    let Some(exact) = model.shown_moments() else { return };
+    for (j, moment) in moments.iter_mut().enumerate().take(exact.mean.len()) {
+        moment.exact_mean = Some(exact.mean[j]);
+        moment.exact_sd = Some(exact.covariance.row(j)[j].sqrt());
+    }
+}
+
+/// How many of the particles are in each part of a target that has some.
+pub fn parts<T: Real>(model: &dyn Model<T>, theta: MatRef<'_, T>) -> Vec<Part> {
+    let Some(parts) = model.parts() else { return Vec::new() };
+    let found = parts.shares().iter().zip(parts.shares_of(theta));
+    let part = |(name, (&exact_share, share)): (&String, (&f64, f64))| Part {
+        name: name.clone(),
+        share,
+        exact_share,
+    };
+    parts.names().iter().zip(found).map(part).collect()
 }
 
 /// What a program is told: the summary, and where the run is.

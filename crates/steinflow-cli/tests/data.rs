@@ -1,5 +1,6 @@
 //! `steinflow data` as a user meets it.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Output;
 
@@ -154,12 +155,12 @@ fn what_cannot_be_fetched_says_what_to_do_and_leaves_nothing() {
 #[test]
 fn a_fetched_set_is_found_in_the_cache_and_in_its_own_folder() {
     let Some(folder) = std::env::var_os("STEINFLOW_DATA") else {
-        eprintln!("skipped: STEINFLOW_DATA is not set");
+        let _ = writeln!(std::io::stderr(), "skipped: STEINFLOW_DATA is not set");
         return;
     };
     let file = Path::new(&folder).join("yacht.csv.gz");
     let Ok(bytes) = std::fs::read(&file) else {
-        eprintln!("skipped: STEINFLOW_DATA has no yacht.csv.gz");
+        let _ = writeln!(std::io::stderr(), "skipped: STEINFLOW_DATA has no yacht.csv.gz");
         return;
     };
     let server = server::Server::start(move |_, _| server::Answer::new(200, &bytes));

@@ -5,6 +5,7 @@ mod support {
 }
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -63,7 +64,10 @@ fn drawn(page: &Path) -> Option<String> {
     let Some(browser) = found else {
         let excused = std::env::var("STEINFLOW_EXCUSED").unwrap_or("chromium".to_owned());
         assert!(excused.contains("chromium"), "none of {names:?} is in PATH");
-        eprintln!("skipped: no chromium, chromium-browser or google-chrome in PATH");
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: no chromium, chromium-browser or google-chrome in PATH"
+        );
         return None;
     };
     let profile = tempfile::tempdir().unwrap();

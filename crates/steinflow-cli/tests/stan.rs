@@ -5,6 +5,7 @@
 #[path = "support/desk.rs"]
 mod desk;
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -183,7 +184,7 @@ fn what_is_wrong_is_said_by_name() {
 #[test]
 fn a_program_is_compiled_once() {
     if Command::new("make").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no `make`");
+        let _ = writeln!(std::io::stderr(), "skipped: there is no `make`");
         return;
     }
     let desk = with_library();

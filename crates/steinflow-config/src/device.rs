@@ -2,59 +2,11 @@
 //!
 //! The processor is what is meant where nothing is written, so that configs of earlier runs still say the same.
 
-use steinflow::Error as LibraryError;
-use steinflow::method::FieldKind;
+use steinflow::{Error as LibraryError, LogDensity, Real};
 use steinflow_cuda::{Cuda, devices};
 
-use crate::{Result, Settings, Way};
-
-/// How much there is to do in a run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
-    pub steps: u64,
-    pub particles: usize,
-    pub dim: usize,
-    /// Rows of data that a gradient reads.
-    pub rows: usize,
-    /// Whether a GPU has to ask the processor for gradients.
-    pub is_hosts: bool,
-}
-
-impl Work {
-    /// Seconds on this machine's processor, by what 16 threads took (`benches/README.md`): 2.5 ps for every pair and
-    /// coordinate of interacting particles, of which 45 more stand for the kernel itself; and 45 Gflop/s a thread for
-    /// the gradients of a likelihood.
-    fn on_processor(self, interacts: bool) -> f64 {
-        self.steps as f64 * self.pairs(interacts) * 40e-12 / threads() + self.gradients_on_host()
-    }
-
-    fn gradients_on_host(self) -> f64 {
-        self.steps as f64 * self.likelihood() / 45e9 / threads()
-    }
-
-    /// Operations of a gradient.
-    fn likelihood(self) -> f64 {
-        self.particles as f64 * self.rows as f64 * self.dim as f64 * 6.0
-    }
-
-    /// Seconds on a GPU: what opening it and compiling for it take, 40 µs a step, and 0.04 ps.
-    fn on_gpu(self, interacts: bool) -> f64 {
-        let gradients = if self.is_hosts {
-            self.gradients_on_host()
-        } else {
-            self.steps as f64 * self.likelihood() / 15e12
-        };
-        1.5 + self.steps as f64 * (40e-6 + self.pairs(interacts) * 0.04e-12) + gradients
-    }
-
-    fn pairs(self, interacts: bool) -> f64 {
-        if interacts { (self.particles as f64).powi(2) * (self.dim as f64 + 45.0) } else { 0.0 }
-    }
-}
-
-fn threads() -> f64 {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as f64
-}
+use crate::cost::Work;
+use crate::{Config, Result, Settings, Way};
 
 /// What somebody has asked for.
 enum Asked {
@@ -96,14 +48,7 @@ pub(crate) fn resolve(
         Asked::Auto => {
             let runs = !has_own_dynamics && engine(0, way).is_ok();
             let is_there = || devices().is_ok_and(|found| !found.is_empty());
-            let interacts = match way {
-                Way::Flow { method, .. } => {
-                    !matches!(method.field, FieldKind::Diffusion | FieldKind::Drift)
-                }
-                Way::Auto { .. } => false,
-            };
-            let is_faster = work.on_gpu(interacts) < work.on_processor(interacts);
-            (runs && is_faster && is_there()).then_some(0)
+            (runs && work.is_for_gpu() && is_there()).then_some(0)
         }
     };
     settings.device = chosen.map(|ordinal| format!("cuda:{ordinal}"));
@@ -124,8 +69,32 @@ pub(crate) fn engine(ordinal: usize, way: &Way) -> Result<Cuda> {
     }
 }
 
+impl Config {
+    /// What a run on a GPU costs that could be spared: nothing where particles are kept by the processor.
+    pub fn notices<T: Real>(&self, target: &(impl LogDensity<T> + ?Sized)) -> Vec<&'static str> {
+        let mut notices = Vec::new();
+        let Some(_) = self.device else { return notices };
+        // In learnt coordinates, too, it is the processor that knows the target.
+        let is_moved = matches!(self.way, Way::Flow { warm_up: true, .. });
+        if is_moved || target.device_source().is_none() {
+            notices.push(
+                "this target is evaluated by the processor: particles travel at every gradient",
+            );
+        }
+        let has_sums = self.flow().is_some_and(|(method, _)| method.field.has_kernel());
+        if !self.is_f32 && has_sums {
+            notices.push(
+                "sums in double precision: --precision f32 is about six times as fast in few dimensions, and more in many",
+            );
+        }
+        notices
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use steinflow::target::PerParticle;
+
     use crate::{Config, Settings};
 
     fn resolve(text: &str) -> crate::Result<Config> {
@@ -157,27 +126,22 @@ mod tests {
     }
 
     #[test]
-    fn little_work_stays_and_much_goes() {
-        let work = |steps, particles, dim, rows| super::Work {
-            steps,
-            particles,
-            dim,
-            rows,
-            is_hosts: false,
+    fn what_a_gpu_costs_is_said() {
+        let banana = steinflow_models::toy::Banana::default();
+        let own = PerParticle::new(2, |_: &[f64], _: &mut [f64]| 0.0);
+        let found = |text: &str, is_own: bool| {
+            let text = format!("model = 'banana'\nmethod = 'svgd'\nwarm-up = false\n{text}");
+            let config = resolve(&text).unwrap();
+            let said = if is_own { config.notices(&own) } else { config.notices::<f64>(&banana) };
+            said.iter().map(|notice| notice.split(':').next().unwrap()).collect::<Vec<_>>()
         };
-        let goes = |work: super::Work, interacts: bool| {
-            work.on_gpu(interacts) < work.on_processor(interacts)
-        };
-        assert!(!goes(work(1000, 100, 2, 0), true));
-        assert!(goes(work(1000, 100_000, 2, 0), true));
-        assert!(!goes(work(1000, 100_000, 2, 0), false));
-        // The paper's network, and one of a thousand particles.
-        assert!(!goes(work(5000, 20, 753, 100), true));
-        assert!(goes(work(5000, 1000, 4653, 100), true));
-        // Gradients on many rows are no faster where the processor makes them.
-        let many_rows = work(2000, 1000, 54, 100_000);
-        assert!(goes(many_rows, false));
-        assert!(!goes(super::Work { is_hosts: true, ..many_rows }, false));
+        let (host, double) =
+            ("this target is evaluated by the processor", "sums in double precision");
+        assert_eq!(found("device = 'cuda'", true), [host, double]);
+        assert_eq!(found("device = 'cuda'", false), [double]);
+        assert_eq!(found("device = 'cuda'\nprecision = 'f32'", true), [host]);
+        assert!(found("device = 'cuda'\nprecision = 'f32'", false).is_empty());
+        assert!(found("", true).is_empty());
     }
 
     #[test]

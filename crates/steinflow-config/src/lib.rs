@@ -6,6 +6,7 @@
 //! keyword arguments all come from [`Settings::table`].
 
 mod config;
+mod cost;
 mod device;
 mod error;
 mod parameters;

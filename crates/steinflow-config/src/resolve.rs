@@ -20,6 +20,7 @@ use self::adjusted::resolve_adjusted;
 pub use self::facts::{Begin, Facts, OwnDynamics};
 use self::flow::resolve_flow;
 use self::model::record_model_defaults;
+use crate::cost::Work;
 use crate::device;
 use crate::presets::{self, ADJUSTED, DEFAULT_MODEL};
 use crate::{Config, Error, Phase, Result, Settings, Way};
@@ -74,15 +75,7 @@ impl Config {
                 );
             }
         };
-        let work = device::Work {
-            steps: total,
-            particles: moving.particles,
-            dim: facts.target.dim(),
-            rows: settings.batch_size.unwrap_or(rows),
-            // In coordinates that a warm-up has learnt, too, it is the processor that knows the target.
-            is_hosts: matches!(moving.way, Way::Flow { warm_up: true, .. })
-                || facts.target.device_source().is_none(),
-        };
+        let work = work(&moving, facts, settings.batch_size.unwrap_or(rows), is_f32);
         let has_own_dynamics = facts.own_dynamics.is_some();
         let asked = asked_device.as_deref();
         let device = device::resolve(asked, &mut settings, &moving.way, has_own_dynamics, work)?;
@@ -114,6 +107,36 @@ impl Config {
             settings,
         })
     }
+}
+
+/// How much there is to do.
+fn work(moving: &Moving, facts: &Facts<'_>, rows: usize, is_f32: bool) -> Work {
+    let (particles, dim) = (moving.particles, facts.target.dim());
+    let steps = moving.phases.iter().fold(0_u64, |sum, phase| sum.saturating_add(phase.steps));
+    let mut work = Work {
+        steps,
+        moves: 1,
+        particles,
+        dim,
+        blocks: 1,
+        rows,
+        is_f32,
+        interacts: false,
+        is_random: true,
+        is_hosts: facts.target.device_source().is_none(),
+    };
+    if let Way::Flow { method, parameters, warm_up, .. } = &moving.way {
+        let structure = method.build_dynamics::<f64>(parameters).structure(dim);
+        let splits = moving.phases.iter().any(|phase| phase.integrator.ends_with("splitting"));
+        // Every stage but the innermost is there twice.
+        work.moves = if splits { 2 * structure.stages().len() - 1 } else { 1 };
+        work.blocks = structure.blocks();
+        work.interacts = method.field.has_kernel();
+        work.is_random = method.field.is_random();
+        // In coordinates that a warm-up has learnt, too, it is the processor that knows the target.
+        work.is_hosts |= warm_up;
+    }
+    work
 }
 
 /// What depends on how particles move.

@@ -35,7 +35,7 @@ struct alignas(16) float4 {
     float x, y, z, w;
 };
 
-using std::copysign, std::exp, std::exp2, std::expm1, std::fabs, std::fma, std::fmax, std::isfinite, std::log;
+using std::abs, std::copysign, std::exp, std::exp2, std::expm1, std::fabs, std::fma, std::fmax, std::isfinite, std::log;
 using std::log1p, std::log2, std::sqrt, std::tanh, std::cos, std::sin, std::pow;
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }

@@ -21,8 +21,13 @@ pub(crate) struct Batches {
 
 impl Batches {
     pub(crate) fn new(device: &Device, seed: u64, rows: usize, size: usize) -> Result<Self> {
-        let ring = device.zeros(2 * SENT as usize * size * 4)?;
+        let ring = device.zeros(Self::bytes(size))?;
         Ok(Self { seed, rows, size, ring, sent: [None; 2] })
+    }
+
+    /// What a ring of minibatches of so many rows takes.
+    pub(crate) fn bytes(size: usize) -> usize {
+        2 * SENT as usize * size * 4
     }
 
     /// Minibatch number `number` of the run.

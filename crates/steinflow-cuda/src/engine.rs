@@ -6,12 +6,13 @@ use steinflow::flow::{Engine, Flow, Parts, Request, refuse};
 use steinflow::kernel::Kernel;
 use steinflow::method::{FieldKind, Method, Parameters};
 use steinflow::run::NonFinitePolicy;
-use steinflow::{Error, Real};
+use steinflow::{Error, LogDensity, Real};
 
 use crate::device::Device;
 use crate::dynamics::{Repulsion, is_known};
 use crate::flow::CudaFlow;
 use crate::rules::{Field, affine_bytes, shapes};
+use crate::target;
 
 /// A method of the catalogue on a GPU.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +79,7 @@ impl Cuda {
         (self.field, self.locals)
     }
 
-    /// Bytes that a run takes on the device, about; the target's data are not known here.
+    /// Bytes that a run takes on the device, about, beside the target's data.
     fn bytes(&self, request: &Request, size: usize, processors: usize) -> u64 {
         let (structure, count) = (&request.structure, request.particles);
         let (dim, blocks) = (structure.dim(), structure.blocks());
@@ -98,7 +99,7 @@ impl Cuda {
 }
 
 impl<T: Real> Engine<T> for Cuda {
-    fn check(&self, request: &Request) -> Result<()> {
+    fn check(&self, request: &Request, target: &dyn LogDensity<T>) -> Result<()> {
         if request.policy == NonFinitePolicy::Freeze {
             return Err(refuse("non_finite", "freeze", GPU));
         }
@@ -117,11 +118,21 @@ impl<T: Real> Engine<T> for Cuda {
             return Err(Error::setting("number of particles", request.particles, remedy));
         }
         let device = Device::open(self.ordinal)?;
-        let (needed, free) =
-            (self.bytes(request, size_of::<T>(), device.processors), device.free_memory()?);
+        let data = target::bytes(target, request.batch_size);
+        let needed = data + self.bytes(request, size_of::<T>(), device.processors);
+        let free = device.free_memory()?;
+        if data > free {
+            let remedy = format!(
+                "they need {} MiB on cuda:{}, and {} MiB are free; run with device cpu",
+                data >> 20,
+                self.ordinal,
+                free >> 20
+            );
+            return Err(Error::setting("rows of data", target.data_rows(), remedy));
+        }
         if needed > free {
             let remedy = format!(
-                "they need {} MiB on cuda:{}, and {} MiB are free; take fewer, or run with device cpu",
+                "with the data they need {} MiB on cuda:{}, and {} MiB are free; take fewer, or run with device cpu",
                 needed >> 20,
                 self.ordinal,
                 free >> 20

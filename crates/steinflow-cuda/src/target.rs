@@ -124,6 +124,21 @@ pub(crate) fn source(own: &DeviceSource, dim: usize, size: usize) -> Option<Sour
     })
 }
 
+/// Bytes of the data that a target has on the device.
+pub(crate) fn bytes<T: Real>(target: &dyn LogDensity<T>, batch_size: Option<usize>) -> u64 {
+    let (dim, size) = (target.dim(), size_of::<T>());
+    let own = target.device_source().filter(|own| source(own, dim, size).is_some());
+    let numbers = match own {
+        None => 0,
+        Some(DeviceSource::PerParticle { data, .. }) => data.len(),
+        Some(
+            DeviceSource::Linear { rows, outcomes, .. }
+            | DeviceSource::Network { rows, outcomes, .. },
+        ) => rows.as_slice().len() + outcomes.len(),
+    };
+    (numbers * size + batch_size.map_or(0, Batches::bytes)) as u64
+}
+
 impl<'a, T: Real> Target<'a, T> {
     pub(crate) fn new(
         device: &Device,

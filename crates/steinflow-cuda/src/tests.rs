@@ -1,9 +1,14 @@
 //! Every kernel compiles, for every method that runs here and in both precisions: no GPU is needed for that.
 
+use std::io::Write as _;
+
 use steinflow::kernel::{Kernel, Radial, View};
 use steinflow::method::{Method, Parameters};
+use steinflow::target::PerParticle;
 use steinflow::{LogDensity, Real};
+use steinflow_models::data::Table;
 use steinflow_models::network::{Architecture, Bnn, Precisions};
+use steinflow_models::regression::{LinearRegression, LogisticRegression};
 use steinflow_models::toy::{Banana, Crescent, Funnel, Gaussian, Isotropic, Ring, TriCrescent};
 
 use crate::device::Source;
@@ -20,7 +25,9 @@ fn compile(source: &Source, what: &str) {
 fn has_compiler() -> bool {
     let found = launch::has_compiler();
     if !found {
-        eprintln!(
+        // Not by `eprintln!`, which the test harness keeps to itself.
+        let _ = writeln!(
+            std::io::stderr(),
             "skipped: NVRTC is not installed (`pip install nvidia-cuda-nvrtc`, and put it on LD_LIBRARY_PATH)"
         );
     }
@@ -96,6 +103,27 @@ fn kernels_compile_for_flows_and_sums() {
     }
 }
 
+/// Those that run here, on 4 rows of 2 features.
+fn regressions() -> [Box<dyn LogDensity<f32>>; 2] {
+    let table =
+        Table::from_reader("a,b,y\n1,2,0\n2,1,1\n0,3,1\n4,4,0\n".as_bytes(), "table").unwrap();
+    [
+        Box::new(LogisticRegression::new(&table, None, 2.5).unwrap()),
+        Box::new(LinearRegression::new(&table, None, 2.5, Some(0.5)).unwrap()),
+    ]
+}
+
+#[test]
+fn data_take_memory() {
+    for model in regressions() {
+        // With the intercept, three columns and the outcomes; minibatches of three rows, 128 of them.
+        assert_eq!(target::bytes(&*model, None), 4 * (3 + 1) * 4);
+        assert_eq!(target::bytes(&*model, Some(3)), 4 * (3 + 1) * 4 + 128 * 3 * 4);
+    }
+    let host = PerParticle::new(2, |_: &[f64], _: &mut [f64]| 0.0);
+    assert_eq!(target::bytes(&host, None), 0);
+}
+
 #[test]
 fn kernels_compile_for_targets() {
     fn all<T: Real>() -> Vec<Box<dyn LogDensity<T>>> {
@@ -118,6 +146,12 @@ fn kernels_compile_for_targets() {
         for size in [4, 8] {
             let source = target::source(&own, target.dim(), size).unwrap();
             compile(&source, &format!("{own:?}"));
+        }
+    }
+    for model in regressions() {
+        let own = model.device_source().unwrap();
+        for size in [4, 8] {
+            compile(&target::source(&own, model.dim(), size).unwrap(), &format!("{own:?}"));
         }
     }
     let inputs = steinflow::Matrix::from_fn(9, 4, |i, j| (i * j) as f64);

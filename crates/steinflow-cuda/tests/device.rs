@@ -1,6 +1,8 @@
 //! The engine against the library on the host. What needs a GPU says that it was skipped, and why.
 
+use std::io::Write as _;
 use std::ops::ControlFlow;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 use steinflow::dynamics::metric::{EnergyMetric, EnergySign};
@@ -20,19 +22,18 @@ use steinflow_models::network::{Activation, Architecture, Bnn, Precisions};
 use steinflow_models::regression::LogisticRegression;
 use steinflow_models::toy::{Banana, Crescent, Funnel, Gaussian, Isotropic, Ring, TriCrescent};
 
-/// Whether there is a GPU; says so where there is none.
+/// Whether there is a GPU; says once where there is none, and not by `eprintln!`, which the test harness keeps to itself.
 fn has_gpu() -> bool {
-    match devices() {
-        Ok(found) if !found.is_empty() => true,
-        Ok(_) => {
-            eprintln!("skipped: the driver finds no GPU");
-            false
-        }
-        Err(why) => {
-            eprintln!("skipped: {why}");
-            false
-        }
-    }
+    static FOUND: LazyLock<bool> = LazyLock::new(|| {
+        let why = match devices() {
+            Ok(found) if !found.is_empty() => return true,
+            Ok(_) => "the driver finds no GPU".to_owned(),
+            Err(why) => why.to_string(),
+        };
+        let _ = writeln!(std::io::stderr(), "skipped, all tests of this file: {why}");
+        false
+    });
+    *FOUND
 }
 
 const DETERMINISTIC: [&str; 16] = [

@@ -57,6 +57,11 @@ impl BuiltIn {
         Ok(found)
     }
 
+    /// The model in double precision.
+    pub fn model(&self) -> &dyn Model<f64> {
+        &*self.model
+    }
+
     /// The model in a precision.
     pub fn build<T: Number>(&self) -> PyResult<Box<dyn Model<T>>> {
         build::<T>(&self.spec).map_err(refused)

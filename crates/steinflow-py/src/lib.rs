@@ -55,5 +55,6 @@ fn _steinflow(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(low_level::kernel_sums, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::squared_ksd, module)?)?;
     module.add_function(wrap_pyfunction!(low_level::bandwidth, module)?)?;
+    module.add_function(wrap_pyfunction!(low_level::minibatch, module)?)?;
     module.add_function(wrap_pyfunction!(table::write_parquet, module)?)
 }

@@ -1,13 +1,13 @@
 //! The pieces, for people who write their own loop: arrays in, arrays out.
 
-use numpy::{PyArray2, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use steinflow::diagnostics::{Statistic, squared_stein_discrepancy};
 use steinflow::engine::{self, Factor, KernelSums};
 use steinflow::field::Field;
 use steinflow::kernel::{Bandwidth, Radial};
-use steinflow::{LogDensity, MatMut, MatRef, Matrix, Minibatch, Real, Result, System};
+use steinflow::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Real, Result, System};
 
 use crate::arrays::{Array2, Number, Rows, array, matrix, same_precision};
 use crate::config::Config;
@@ -36,6 +36,24 @@ impl<T: Real> LogDensity<T> for Known<'_, T> {
         score.as_mut_slice().copy_from_slice(self.score.as_slice());
         Ok(())
     }
+}
+
+/// The rows of minibatch number `number` of a run, and what the likelihood of these is multiplied by.
+#[pyfunction]
+pub fn minibatch(
+    py: Python<'_>,
+    seed: u64,
+    number: u64,
+    rows: usize,
+    size: usize,
+) -> PyResult<(Bound<'_, PyArray1<i64>>, f64)> {
+    if size == 0 || size > rows {
+        let remedy = format!("give 1 to {rows}, the number of rows of the data");
+        return Err(to_python(Error::setting("batch_size", size, remedy)));
+    }
+    let batch = Minibatch::draw(seed, number, rows, size);
+    let indices = batch.indices.iter().map(|&row| i64::try_from(row).unwrap_or(i64::MAX));
+    Ok((PyArray1::from_iter(py, indices), batch.scale))
 }
 
 /// The velocity of every particle z = (θ, r, …), one a row, from the scores of θ.

@@ -1,8 +1,15 @@
 //! The HTML page about a run.
 
+use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use steinflow_cli::page_on_model;
 use steinflow_io::report::{Page, Points, Run, Trace};
+
+use crate::arrays::matrix;
+use crate::built_in::BuiltIn;
+use crate::config::Config;
+use crate::threads::compute;
 
 /// What a page shows, under the names that the command's files have.
 #[derive(FromPyObject)]
@@ -28,9 +35,14 @@ pub struct Shown {
     ksd: Vec<(u64, u64, f64)>,
 }
 
-/// The page as text.
+/// A model that ships, how it was sampled, and the draws.
+type OnModel<'py> = (Bound<'py, BuiltIn>, Bound<'py, Config>, PyReadonlyArray2<'py, f64>, usize);
+
+/// The page as text. On a model that ships it has what the command says of it: `theta` are then the draws, `chains` at a
+/// time.
 #[pyfunction]
-pub fn report_page(shown: Shown) -> PyResult<String> {
+#[pyo3(signature = (shown, model=None))]
+pub fn report_page(py: Python<'_>, shown: Shown, model: Option<OnModel<'_>>) -> PyResult<String> {
     let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
     let diagnosis = shown.diagnosis.as_deref().map(serde_json::from_str).transpose();
     let run = Run {
@@ -56,5 +68,9 @@ pub fn report_page(shown: Shown) -> PyResult<String> {
         },
         ..Run::default()
     };
-    Ok(Page::report(vec![run]).html())
+    let Some((model, config, theta, chains)) = model else {
+        return Ok(Page::report(vec![run]).html());
+    };
+    let (theta, model, config) = (matrix(&theta), model.get(), &config.get().complete);
+    Ok(compute(py, || page_on_model(run, config, model.model(), &theta, chains)))
 }

@@ -1,19 +1,20 @@
 //! A run: target, start and settings in, a dictionary of arrays out.
 
+use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use numpy::{IntoPyArray, PyArrayMethods};
-use pyo3::exceptions::PyMemoryError;
+use pyo3::exceptions::{PyMemoryError, PyRuntimeWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use steinflow::Outcome;
 use steinflow::ensemble::Report;
 use steinflow::method::Region;
 use steinflow::run::{Samples, Trace, WarmMoments};
-use steinflow_config::Start;
+use steinflow_config::{Start, in_python};
 use steinflow_io::{Collected, SavedRun};
 
 use crate::arrays::{Number, array, matrix, same_precision};
@@ -106,6 +107,12 @@ impl<'py> Request<'py, '_> {
         let mut recorder = Recorder::new(config, earlier, self.save).map_err(refused)?;
         let sampler = compute(py, || config.sampler_on(target, start, dynamics, region));
         let mut sampler = sampler.map_err(refused)?;
+        for notice in config.notices(target) {
+            // What cannot run there says so alone.
+            sampler.check().map_err(named)?;
+            let category = py.get_type::<PyRuntimeWarning>();
+            PyErr::warn(py, &category, &CString::new(in_python(notice))?, 3)?;
+        }
         if let Some(field) = self.config.own_field(py, target.dim())? {
             sampler = sampler.with_field(field);
         }

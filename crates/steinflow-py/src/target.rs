@@ -128,23 +128,13 @@ impl<T: Number> LogDensity<T> for Function {
     }
 }
 
-/// Copies a pair of log densities and gradients into the library's memory.
+/// Copies log densities and gradients into the library's memory. The gradient is one array, or several that stand beside
+/// each other, as the leaves of a pytree do.
 pub fn copy_answer<T: Number>(
     answer: &Bound<'_, PyAny>,
     log_density: &mut [T],
     mut score: MatMut<'_, T>,
 ) -> PyResult<()> {
-    let (found, gradient) = pair(answer)?;
-    let (count, dim) = (score.rows(), score.cols());
-    copy(&found, "log density", &[count], log_density)?;
-    copy(&gradient, "gradient", &[count, dim], score.as_mut_slice())
-}
-
-fn index_column(rows: &Minibatch) -> impl Iterator<Item = i64> {
-    rows.indices.iter().map(|&row| i64::try_from(row).unwrap_or(i64::MAX))
-}
-
-fn pair<'py>(answer: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let wrong = || {
         let kind = answer.get_type();
         PyTypeError::new_err(format!(
@@ -152,11 +142,36 @@ fn pair<'py>(answer: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'
              their gradients"
         ))
     };
-    let pair = answer.cast::<PyTuple>().map_err(|_| wrong())?;
-    if pair.len() != 2 {
-        return Err(wrong());
+    let parts: Vec<_> = answer.cast::<PyTuple>().map_err(|_| wrong())?.iter().collect();
+    let (count, dim) = (score.rows(), score.cols());
+    match &parts[..] {
+        [found, gradient] => {
+            copy(found, "log density", &[count], log_density)?;
+            copy(gradient, "gradient", &[count, dim], score.as_mut_slice())
+        }
+        [found, leaves @ ..] if !leaves.is_empty() => {
+            copy(found, "log density", &[count], log_density)?;
+            copy_beside(leaves, &mut score)
+        }
+        _ => Err(wrong()),
     }
-    Ok((pair.get_item(0)?, pair.get_item(1)?))
+}
+
+fn index_column(rows: &Minibatch) -> impl Iterator<Item = i64> {
+    rows.indices.iter().map(|&row| i64::try_from(row).unwrap_or(i64::MAX))
+}
+
+/// An array of the particles' precision: the user's own, or one that is made of what was found.
+fn read<'py, T: Number>(
+    found: &Bound<'py, PyAny>,
+    what: &str,
+) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+    let py = found.py();
+    let is_masked = found.hasattr(intern!(py, "mask"))?;
+    match found.cast::<PyArrayDyn<T>>() {
+        Ok(array) if array.is_aligned() && !is_masked => Ok(array.readonly()),
+        _ => convert(py, found, what),
+    }
 }
 
 /// Copies an array of the particles' precision into the library's memory.
@@ -166,12 +181,7 @@ fn copy<T: Number>(
     shape: &[usize],
     out: &mut [T],
 ) -> PyResult<()> {
-    let py = found.py();
-    let is_masked = found.hasattr(intern!(py, "mask"))?;
-    let array = match found.cast::<PyArrayDyn<T>>() {
-        Ok(array) if array.is_aligned() && !is_masked => array.readonly(),
-        _ => convert(py, found, what)?,
-    };
+    let array = read::<T>(found, what)?;
     if array.shape() != shape {
         return Err(PyValueError::new_err(shape_message(what, array.shape(), shape)));
     }
@@ -182,6 +192,32 @@ fn copy<T: Number>(
         None => out.iter_mut().zip(view).for_each(|(out, value)| *out = *value),
     }
     Ok(())
+}
+
+/// Copies arrays of rows that stand beside each other.
+fn copy_beside<T: Number>(leaves: &[Bound<'_, PyAny>], out: &mut MatMut<'_, T>) -> PyResult<()> {
+    let (count, dim) = (out.rows(), out.cols());
+    let mut first = 0;
+    for leaf in leaves {
+        let array = read::<T>(leaf, "gradient")?;
+        let view = array.as_array();
+        let last = match view.shape() {
+            [rows, width] if *rows == count && first + width <= dim => first + width,
+            shape => {
+                let message = shape_message("gradient", shape, &[count, dim - first]);
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        for (i, row) in view.outer_iter().enumerate() {
+            let out = &mut out.row_mut(i)[first..last];
+            out.iter_mut().zip(row).for_each(|(out, value)| *out = *value);
+        }
+        first = last;
+    }
+    if first == dim {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(shape_message("gradient", &[count, first], &[count, dim])))
 }
 
 fn convert<'py, T: Number>(

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from steinflow.adapters import jax as jax_adapter
 from steinflow.adapters import torch as torch_adapter
 
 PRECISIONS = ["float32", "float64"]
+NETWORKS = Path(__file__).parents[1] / "benches" / "networks.py"
 
 
 def seen_particles(dtype, shape, steps=5):
@@ -35,6 +37,32 @@ def seen_particles(dtype, shape, steps=5):
         diagnose=False,
     )
     return kept
+
+
+def test_particles_are_read_where_they_are(rng):
+    """The only array of a tree; and `sample` keeps a copy of what the user may write to."""
+    rows = rng.standard_normal((6, 4))
+    assert np.shares_memory(_tree.particles_of(rows)[0], rows)
+    assert np.shares_memory(_tree.particles_of({"w": rows.reshape(6, 2, 2)})[0], rows)
+    unaligned = np.frombuffer(b"\0" + rows.tobytes(), "u1")[1:].view("f8").reshape(6, 4)
+    assert not unaligned.flags.aligned
+    assert np.array_equal(steinflow.sampler("svgd", step_size=0.1).init(unaligned).particles, rows)
+    run = dict(method="svgd", step_size=0.1, progress=False, diagnose=False)
+    given = rows.copy()
+    result = steinflow.sample(standard_normal, given, steps=5, **run)
+    given[:] = 7.0
+    expected = steinflow.sample(standard_normal, rows, steps=10, **run)
+    assert np.array_equal(result.resume(steps=5, progress=False).state, expected.state)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such account of memory")
+@pytest.mark.parametrize("method, blocks", [("svgd", 1), ("sghmc-stein", 2), ("sgnht-stein", 3)])
+def test_a_large_network_takes_few_copies(method, blocks):
+    """Particles, scores, their copy, what is read; states before and after, and the sampler's own."""
+    command = [sys.executable, NETWORKS, "--peak-of", method]
+    command += ["--particles", "10", "--weights", "1000000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 2 < float(done.stdout) < 4.5 + 3 * blocks
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)

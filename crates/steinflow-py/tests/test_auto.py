@@ -19,7 +19,7 @@ def raw_scales(theta):
 
 def test_raw_scales_need_no_setting():
     result = steinflow.sample(raw_scales, shapes=4, progress=False)
-    assert result.method == "auto" and result.ended == "finished" and result.report["done"]
+    assert result.method == "auto" and result.ended == "finished" and result.ensemble["done"]
     mean, sd = moments(result.draws)
     centre, spread = np.array([1e4, -3.0, 0.0, 250.0]), np.array([1e-2, 5.0, 1e3, 1.0])
     assert np.all(np.abs(mean - centre) < 0.1 * spread)
@@ -51,21 +51,21 @@ def test_draws_are_chains_by_draws_by_name():
 
     result = steinflow.sample(density, shapes={"a": (), "b": (2,)}, progress=False)
     chains, draws = result.draws["a"].shape
-    assert chains == 64 and draws == result.report["draws"]
+    assert chains == 64 and draws == result.ensemble["draws"]
     assert result.draws["b"].shape == (chains, draws, 2)
 
 
 def test_what_is_asked_for_is_what_is_given():
     few = steinflow.sample("banana", effective=200, seed=3, particles=32, progress=False)
     many = steinflow.sample("banana", effective=4000, seed=3, particles=32, progress=False)
-    assert few.report["effective"] < many.report["effective"] and len(few.state) == 32
+    assert few.ensemble["effective"] < many.ensemble["effective"] and len(few.state) == 32
     again = steinflow.sample("banana", effective=200, seed=3, particles=32, progress=False)
     assert np.array_equal(few.draws, again.draws)
 
 
 def test_what_is_not_done_is_said():
     result = steinflow.sample("funnel", gradients=60, progress=False)
-    assert result.ended == "not done" and not result.report["done"] and result.report["reasons"]
+    assert result.ended == "not done" and not result.ensemble["done"] and result.ensemble["reasons"]
     assert result.diagnose().verdict != "trust"
 
 

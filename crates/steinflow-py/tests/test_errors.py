@@ -1,6 +1,7 @@
 """Wrong requests: one line, in the user's own terms."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -291,3 +292,23 @@ def test_a_missing_package_is_named_with_how_to_install_it(package, monkeypatch)
         monkeypatch.setitem(sys.modules, name, None)
     with refused(ImportError, "pip install"):
         steinflow.sample(lambda theta: theta, shapes=2, backend=package)
+
+
+def test_a_gpu_that_is_not_there_is_one_clear_error(rng):
+    """Where there is one, real or emulated, a warning says what the run could be spared."""
+    init = rng.standard_normal((20, 2))
+    run = dict(method="svgd", steps=3, step_size=0.1, device="cuda", progress=False, diagnose=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            steinflow.sample(standard_normal, init, **run)
+        except ValueError as error:
+            assert "device is cuda" in str(error) and "device cpu" in str(error)
+            assert not caught
+            return
+    said = [str(one.message) for one in caught if one.category is RuntimeWarning]
+    assert [text.partition(":")[0] for text in said] == [
+        "this target is evaluated by the processor",
+        "sums in double precision",
+    ]
+    assert caught[0].filename == __file__

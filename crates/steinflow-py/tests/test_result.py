@@ -2,8 +2,11 @@
 
 import copy
 import functools
+import json
 import multiprocessing
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -338,13 +341,39 @@ def test_frames():
 
 def test_the_page_of_the_command(tmp_path):
     result = sample("gaussian", method="ld", steps=50, collect_from=10)
-    result.write_report(tmp_path / "report.html", "a <b> run")
+    result.report(tmp_path / "report.html", "a <b> run")
     page = (tmp_path / "report.html").read_text()
     assert "a &lt;b&gt; run" in page and "a <b> run" not in page
     assert result.diagnosis.headline[:20] in page and "method = " in page
     auto = sample("gaussian", method="auto", warm_up=None)
-    auto.write_report(tmp_path / "auto.html")
+    auto.report(tmp_path / "auto.html")
     assert "auto on gaussian" in (tmp_path / "auto.html").read_text()
+
+
+def test_the_page_of_a_regression_is_that_of_the_command(tmp_path, rng):
+    x = rng.standard_normal(40)
+    rows = [f"{a},{b}" for a, b in zip(x, 1 + 2 * x + rng.standard_normal(40), strict=True)]
+    (tmp_path / "table.csv").write_text("x,y\n" + "\n".join(rows))
+    model = steinflow.model("linear-regression", data=tmp_path / "table.csv", target="y")
+    result = sample(model, method="ld", steps=300, collect_from=100, collect_every=20, seed=1)
+    result.report(tmp_path / "report.html")
+    (tmp_path / "config.toml").write_text(result.config)
+    command = [sys.executable, "-m", "steinflow", "sample", "--config", "config.toml", "--report"]
+    subprocess.run([*command, "--quiet", "--out", "run"], cwd=tmp_path, check=True)
+
+    def numbers(page):
+        text = page.read_text().split('<script type="application/json" id="data">')[1]
+        return json.loads(text.split("</script>")[0])["runs"][0]
+
+    ours, theirs = numbers(tmp_path / "report.html"), numbers(tmp_path / "run" / "report.html")
+    assert len(ours["predictions"]["observed"]) == 40 and sum(ours["predictions"]["pit"]) == 40
+    for part in ("predictions", "marginals", "density"):
+        assert ours[part] == theirs[part], part
+    # Draws stand in another order there.
+    drawn = [sorted(zip(*page["points"]["columns"], strict=True)) for page in (ours, theirs)]
+    assert len(drawn[0]) == 100 * 11 and drawn[0] == drawn[1]
+    for words in ("Predictions for every row from all others", "log score"):
+        assert words in (tmp_path / "report.html").read_text(), words
 
 
 def test_arviz_has_what_its_statistics_need():

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import tomllib
 from collections import namedtuple
 
 import numpy as np
@@ -75,6 +76,119 @@ def test_schedules_scales_and_fresh_momenta(method, settings, rng):
     agrees(rng.standard_normal((12, 3)), method, **settings)
 
 
+def kernel_of(result):
+    """What the kernel sees: of a target that is known to describe data, the parameters alone."""
+    found = tomllib.loads(result.config).get("kernel-on")
+    return {} if found is None else {"kernel_on": found}
+
+
+@pytest.mark.parametrize("method", [m for m in stepped() if not m.endswith("lawgd")])
+def test_minibatches_are_those_of_sample(method, rng):
+    x, y = rng.standard_normal((90, 3)), rng.standard_normal(90)
+
+    def likelihood(theta, rows):
+        left = (rows["y"] - theta @ rows["x"].T) / 25
+        return -12.5 * np.sum(left**2, axis=1), left @ rows["x"]
+
+    def prior(theta):
+        return -0.5 * np.sum(theta**2, axis=1), -theta
+
+    def posterior(theta, rows, scale):
+        (value, slope), (first, pull) = likelihood(theta, rows), prior(theta)
+        return first + scale * value, pull + scale * slope
+
+    init = rng.standard_normal((12, 3))
+    expected = steinflow.sample(
+        None,
+        init,
+        loglikelihood_fn=likelihood,
+        logprior_fn=prior,
+        data={"x": x, "y": y},
+        backend="numpy",
+        method=method,
+        batch_size=20,
+        steps=STEPS,
+        step_size=0.02,
+        seed=3,
+        progress=False,
+        diagnose=False,
+    )
+    sampler = sampler_of(method, posterior, backend="numpy", step_size=0.02, **kernel_of(expected))
+    state = sampler.init(init, seed=3)
+
+    def batch():
+        rows, scale = state.minibatch(len(x), 20)
+        return {"x": x[rows], "y": y[rows]}, scale
+
+    for _ in range(STEPS):
+        state = sampler.step(state, *batch())
+    assert np.array_equal(sampler.finish(state, *batch()).array, expected.state)
+
+
+def test_a_minibatch_is_of_a_state(rng):
+    sampler = steinflow.sampler("svgd", step_size=0.1)
+    state = sampler.init(rng.standard_normal((5, 2)), seed=7)
+    rows, scale = state.minibatch(100, 30)
+    assert len(set(rows)) == 30 and rows.min() >= 0 and rows.max() < 100 and scale == 100 / 30
+    assert np.array_equal(pickle.loads(pickle.dumps(state)).minibatch(100, 30)[0], rows)
+    after = sampler.step(state, np.zeros(5), np.zeros((5, 2)))
+    assert not np.array_equal(after.minibatch(100, 30)[0], rows)
+    for size in (0, 101):
+        with pytest.raises(ValueError, match=f"batch_size is {size}: give 1 to 100"):
+            state.minibatch(100, size)
+
+
+@pytest.mark.parametrize("method", ["svgd", "sghmc-stein", "sgnht"])
+def test_jax_takes_the_steps_of_sample(method, rng):
+    jax = pytest.importorskip("jax")
+    bits_agree(method, rng, jax.numpy.asarray, jax.vmap, jax.numpy.square, "jax")
+
+
+@pytest.mark.parametrize("method", ["svgd", "sghmc-stein", "sgnht"])
+def test_torch_takes_the_steps_of_sample(method, rng):
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+    bits_agree(method, rng, torch.from_numpy, torch.func.vmap, torch.square, "torch")
+
+
+def bits_agree(method, rng, array, vmap, square, backend):
+    """A function alone, and one of minibatches of rows: by hand and by `sample`."""
+
+    def quartic(p):
+        return -0.25 * (square(square(p["a"])).sum() + square(p["b"] - 1).sum())
+
+    init = {
+        "a": array(rng.standard_normal((12, 3)).astype(np.float32)),
+        "b": array(rng.standard_normal(12).astype(np.float32)),
+    }
+    how = dict(method=method, steps=STEPS, step_size=0.02, seed=3, progress=False, diagnose=False)
+    expected = steinflow.sample(quartic, init, backend=backend, **how)
+    sampler = sampler_of(method, quartic, backend=backend, step_size=0.02)
+    state = sampler.init(init, seed=3)
+    for _ in range(STEPS):
+        state = sampler.step(state)
+    assert np.array_equal(sampler.finish(state).array, expected.state)
+    x = array(rng.standard_normal((60, 3)).astype(np.float32))
+
+    def likelihood(p, row):
+        return -0.5 * square(row @ p["a"] - p["b"])
+
+    def prior(p):
+        return -0.5 * (square(p["a"]).sum() + square(p["b"]))
+
+    def posterior(p, batch, scale):
+        return prior(p) + scale * vmap(lambda row: likelihood(p, row))(batch).sum()
+
+    how |= dict(loglikelihood_fn=likelihood, logprior_fn=prior, data=x, batch_size=16)
+    expected = steinflow.sample(None, init, backend=backend, **how)
+    sampler = sampler_of(method, posterior, backend=backend, step_size=0.02, **kernel_of(expected))
+    state = sampler.init(init, seed=3)
+    for last in [False] * STEPS + [True]:
+        rows, scale = state.minibatch(60, 16)
+        move = sampler.finish if last else sampler.step
+        state = move(state, x[rows], scale)
+    assert np.array_equal(state.array, expected.state)
+
+
 def test_a_state_is_a_value(rng):
     init = rng.standard_normal((10, 2))
     settings = {"precondition": "rms", "resample_time": 0.2, "step_size": 0.1}
@@ -128,6 +242,8 @@ def test_pytrees_batches_and_velocity(rng):
     assert abs(state.particles.slope[:, 0].mean() - 2) < 0.4
     velocity = given.velocity(twin, *log_density(twin.particles, batch))
     assert set(velocity) == {"theta", "r"} and velocity["r"].slope.shape == (20, 2)
+    with pytest.raises(ValueError, match=r"scores\['slope'\] has shape \(20, 3\)"):
+        given.step(twin, np.zeros(20), Weights(np.zeros(20), np.zeros((20, 3))))
     finished = given.finish(twin, *log_density(twin.particles, batch))
     rows = np.column_stack([*log_density(twin.particles, batch)[1]])
     expected = steinflow.velocity(finished.array, rows, method="sghmc-stein")
@@ -213,7 +329,6 @@ def test_stacks_of_torch_modules():
     torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
     torch.manual_seed(0)
     modules = [torch.nn.Linear(2, 1) for _ in range(8)]
-    parameters, _ = torch.func.stack_module_state(modules)
     x = torch.randn(64, 2)
     y = x @ torch.tensor([1.0, -2.0])
 
@@ -222,7 +337,14 @@ def test_stacks_of_torch_modules():
         return -0.5 * torch.sum((out[:, 0] - batch[1]) ** 2)
 
     sampler = steinflow.sampler("svgd", log_density, step_size=0.02)
-    state = sampler.init(parameters)
+    state = sampler.init(modules, seed=0)
+    parameters, _ = torch.func.stack_module_state(modules)
+    assert np.array_equal(state.array, sampler.init(parameters, seed=0).array)
+    assert np.array_equal(sampler.init(torch.nn.ModuleList(modules)).array, state.array)
+    with pytest.raises(TypeError, match="give a list of modules, one for each particle"):
+        sampler.init(modules[0])
+    with pytest.raises(ValueError, match="the modules have different parameters"):
+        sampler.init([modules[0], torch.nn.Linear(2, 1, bias=False)])
     for _ in range(100):
         state = sampler.step(state, (x, y))
     found = state.particles["weight"].mean(dim=0)

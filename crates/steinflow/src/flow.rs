@@ -168,7 +168,7 @@ pub struct Parts<'a, T: Real> {
 /// Keeps the particles of a run: on a device, say.
 pub trait Engine<T: Real>: Send {
     /// Refuses what it does not do, before the run.
-    fn check(&self, request: &Request) -> Result<()>;
+    fn check(&self, request: &Request, target: &dyn LogDensity<T>) -> Result<()>;
 
     /// Puts the particles in place.
     fn start<'a>(&self, parts: Parts<'a, T>, request: &Request) -> Result<Box<dyn Flow<T> + 'a>>;
@@ -179,7 +179,7 @@ pub trait Engine<T: Real>: Send {
 pub struct Host;
 
 impl<T: Real> Engine<T> for Host {
-    fn check(&self, _request: &Request) -> Result<()> {
+    fn check(&self, _request: &Request, _target: &dyn LogDensity<T>) -> Result<()> {
         Ok(())
     }
 
@@ -193,7 +193,7 @@ impl<T: Real> Engine<T> for Host {
 pub struct Shared<T>(pub Arc<dyn Team<T>>);
 
 impl<T: Real> Engine<T> for Shared<T> {
-    fn check(&self, _request: &Request) -> Result<()> {
+    fn check(&self, _request: &Request, _target: &dyn LogDensity<T>) -> Result<()> {
         Ok(())
     }
 

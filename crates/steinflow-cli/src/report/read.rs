@@ -6,7 +6,7 @@ use steinflow_io::record::{self, FinishedRun, Summary, column};
 use steinflow_io::report::{Frames, Points, Predictions, Run, Trace, evenly};
 
 use super::Backdrop;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use steinflow_config::Settings;
 
 /// More particles than this are thinned.
@@ -22,7 +22,7 @@ pub fn run(run: &FinishedRun, numbers: usize, alone: bool) -> Result<Run> {
     let mut notes = Vec::new();
     let points = points(run, &settings, summary.moments.len(), numbers, &mut notes)?;
     let backdrop = Backdrop::of(settings, &points).unwrap_or_else(|error| {
-        notes.push(format!("the target itself, for it could not be evaluated: {error}"));
+        notes.push(no_backdrop(&error));
         Backdrop::default()
     });
     Ok(Run {
@@ -30,7 +30,7 @@ pub fn run(run: &FinishedRun, numbers: usize, alone: bool) -> Result<Run> {
         diagnosis: run.diagnosis()?,
         trace: trace(run, &mut notes)?,
         frames: if alone { frames(run)? } else { None },
-        predictions: if alone { predictions(run, &summary)? } else { None },
+        predictions: if alone { predictions_of(run, &summary)? } else { None },
         marginals: backdrop.marginals,
         density: backdrop.density.filter(|_| alone),
         summary,
@@ -38,6 +38,11 @@ pub fn run(run: &FinishedRun, numbers: usize, alone: bool) -> Result<Run> {
         points,
         notes,
     })
+}
+
+/// Why the target is not behind the particles.
+pub fn no_backdrop(error: &Error) -> String {
+    format!("the target itself, for it could not be evaluated: {error}")
 }
 
 fn floats(values: &Values, rows: &[usize]) -> Vec<f64> {
@@ -150,9 +155,31 @@ fn frames(run: &FinishedRun) -> Result<Option<Frames>> {
     Ok(Some(found))
 }
 
-/// What `predictions.csv` says of rows that were held back, or left out one by one: numbers alone, so that commas are
-/// ends. Classes are shown by their scores.
-fn predictions(run: &FinishedRun, summary: &Summary) -> Result<Option<Predictions>> {
+/// The predictions of a run folder.
+fn predictions_of(run: &FinishedRun, summary: &Summary) -> Result<Option<Predictions>> {
+    predictions(summary, |name| {
+        let text = run.text(record::PREDICTIONS)?;
+        let missing = || run.damaged(record::PREDICTIONS, format!("it has no column `{name}`"));
+        Ok(column_of(&text, name).ok_or_else(missing)?)
+    })
+}
+
+/// A column of `predictions.csv`, which has numbers alone where it is read, so that commas are ends.
+pub fn column_of(text: &str, name: &str) -> Option<Vec<f64>> {
+    let mut lines = text.lines();
+    let place = lines.next()?.split(',').position(|own| own == name)?;
+    let cell = |line: &str| {
+        line.split(',').nth(place).and_then(|cell| cell.parse().ok()).unwrap_or(f64::NAN)
+    };
+    Some(lines.map(cell).collect())
+}
+
+/// What the columns of a table say of rows that were held back, or left out one by one. Classes are shown by their
+/// scores.
+pub fn predictions(
+    summary: &Summary,
+    column: impl Fn(&str) -> Result<Vec<f64>>,
+) -> Result<Option<Predictions>> {
     let (title, target, numbers, classes) = match (&summary.network, &summary.regression) {
         (Some(own), _) => {
             let title = "Predictions for rows that were held back";
@@ -171,27 +198,18 @@ fn predictions(run: &FinishedRun, summary: &Summary) -> Result<Option<Prediction
         return Ok(Some(Predictions { rows: scores.rows, reliability: bins.collect(), ..empty }));
     }
     let Some(scores) = numbers else { return Ok(None) };
-    let text = run.text(record::PREDICTIONS)?;
-    let mut lines = text.lines();
-    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let rows: Vec<Vec<f64>> = lines
-        .map(|line| line.split(',').map(|cell| cell.parse().unwrap_or(f64::NAN)).collect())
-        .collect();
-    let chosen = evenly(rows.len(), MOST_STEPS);
-    let column = |name: &str| -> Result<Vec<f64>> {
-        let place = header.iter().position(|own| *own == name);
-        let missing = || run.damaged(record::PREDICTIONS, format!("it has no column `{name}`"));
-        let place = place.ok_or_else(missing)?;
-        let cell = |&i: &usize| rows[i].get(place).copied().unwrap_or(f64::NAN);
-        Ok(chosen.iter().map(cell).collect())
+    let observed = column(column::TARGET)?;
+    let chosen = evenly(observed.len(), MOST_STEPS);
+    let thinned = |values: &[f64]| -> Vec<f64> {
+        chosen.iter().map(|&i| values.get(i).copied().unwrap_or(f64::NAN)).collect()
     };
     let found = [(0.5, scores.coverage_50), (0.9, scores.coverage_90), (0.95, scores.coverage_95)];
     Ok(Some(Predictions {
-        rows: rows.len(),
-        observed: column(column::TARGET)?,
-        mean: column(column::MEAN)?,
-        low: column(&column::quantile(0.05))?,
-        high: column(&column::quantile(0.95))?,
+        rows: observed.len(),
+        mean: thinned(&column(column::MEAN)?),
+        low: thinned(&column(&column::quantile(0.05))?),
+        high: thinned(&column(&column::quantile(0.95))?),
+        observed: thinned(&observed),
         pit: scores.pit.clone(),
         coverage: found.into_iter().filter(|(_, found)| found.is_finite()).collect(),
         ..empty

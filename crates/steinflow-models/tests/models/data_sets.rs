@@ -1,5 +1,6 @@
 //! Data sets by name: found where they are, refused where they are something else.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use steinflow_models::data::{Place, RegressionData, data_sets, find};
@@ -39,7 +40,7 @@ fn a_set_that_is_nowhere_says_how_to_get_it() {
     // `year` is the only set that the test machine's own folders are not likely to hold.
     let folder = tempfile::tempdir().unwrap();
     let Err(error) = find("year", Some(folder.path())) else {
-        eprintln!("skipped: year is here");
+        let _ = writeln!(std::io::stderr(), "skipped: year is here");
         return;
     };
     let message = error.to_string();
@@ -75,7 +76,7 @@ fn files_of_other_content_are_refused() {
 #[test]
 fn every_set_of_the_data_folder_is_what_its_name_says() {
     let Some(folder) = std::env::var_os("STEINFLOW_DATA") else {
-        eprintln!("skipped: STEINFLOW_DATA is not set");
+        let _ = writeln!(std::io::stderr(), "skipped: STEINFLOW_DATA is not set");
         return;
     };
     let mut found = 0;

@@ -25,7 +25,7 @@ fn standard_splits_are_the_published_ones() {
 #[test]
 fn all_standard_splits_are_those_of_the_data_folder() {
     let Some(folder) = std::env::var_os("STEINFLOW_DATA") else {
-        eprintln!("skipped: STEINFLOW_DATA is not set");
+        let _ = writeln!(std::io::stderr(), "skipped: STEINFLOW_DATA is not set");
         return;
     };
     let mut compared = 0;

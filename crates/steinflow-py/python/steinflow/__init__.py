@@ -2,7 +2,7 @@
 
 >>> import steinflow
 >>> result = steinflow.sample("banana", progress=False)
->>> result.report["done"], result.draws.shape[0]
+>>> result.ensemble["done"], result.draws.shape[0]
 (True, 64)
 
 `sample` takes a JAX, PyTorch or NumPy log density, a NumPyro or PyMC model, a Stan model or the name

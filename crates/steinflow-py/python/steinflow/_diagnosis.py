@@ -70,7 +70,7 @@ def of_result(result: Result, search_modes: bool) -> Diagnosis:
         discrepancies=result.trace["ksd"].tolist(),
         gradients=result._outcome["gradients"],
         draws=draws if draws is not None and len(draws) else None,
-        stop_rule=result.report,
+        stop_rule=result.ensemble,
         warm_up=result._outcome.get("warm_up"),
         search_modes=search_modes,
     )

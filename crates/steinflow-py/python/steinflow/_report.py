@@ -92,8 +92,19 @@ def page(result: Result, name: str | None) -> str:
             **{key: trace[key].tolist() for key in axes},
             "course": course,
             "ksd": ksd,
-        }
+        },
+        _on_model(result),
     )
+
+
+def _on_model(result: Result) -> tuple[Any, ...] | None:
+    """For what the command says of a model that ships: the model, and draws of all chains in turn."""
+    model = result._run.target.built_in
+    if model is None:
+        return None
+    draws = result.theta[None] if result._draws is None else result._draws
+    _, chains, dim = draws.shape
+    return model, result._run.config, np.asarray(draws.reshape(-1, dim), float), chains
 
 
 def _summary(result: Result, frame: dict[str, np.ndarray], kind: str) -> dict[str, Any]:
@@ -115,7 +126,7 @@ def _summary(result: Result, frame: dict[str, np.ndarray], kind: str) -> dict[st
         "seconds": numbers["seconds"],
         "mean_log_density": numbers["mean_log_density"],
         "moments": moments,
-        "ensemble": result.report,
+        "ensemble": result.ensemble,
         "warm_up": result._outcome.get("warm_up"),
         "frozen_particles": numbers["frozen"],
         "step_size_halvings": numbers["shrinks"],

@@ -40,14 +40,14 @@ class Result:
         """log π(θ) of every particle, on all of the data."""
         self.ended: str = outcome["ended"]
         """`finished`, `at rest`, `out of time`, `interrupted`, or `not done` where `auto` ended without
-        meeting its stop rule: `report` says why."""
+        meeting its stop rule: `ensemble` says why."""
         self.steps: int = outcome["steps"]
         self.trace: dict[str, np.ndarray] = outcome["trace"]
         """Step, mean log density, velocity norm, bandwidth, KSD, step size, gradients and seconds."""
         self.method: str = run.config.method
         self._draws: np.ndarray | None = outcome.get("draws")
         self.draw_steps: np.ndarray | None = outcome.get("draw_steps")
-        self.report: dict[str, Any] | None = outcome.get("report")
+        self.ensemble: dict[str, Any] | None = outcome.get("report")
         """What `auto` says of its draws: `done`, `reasons` if not, `effective` draws, `rhat`, `drift`,
         `acceptance`, `modes`, `bends`, gradients of the `warm_up` and `evaluations` in all."""
         self._outcome = outcome
@@ -285,8 +285,11 @@ class Result:
         """
         return _export.columns(self, constrained, draws)
 
-    def write_report(self, path: str | PathLike[str], name: str | None = None) -> None:
-        """Writes the page that `steinflow report` writes of a run: one HTML file that needs no other."""
+    def report(self, path: str | PathLike[str], name: str | None = None) -> None:
+        """Writes the page that `steinflow report` writes of a run: one HTML file that needs no other.
+
+        Of a regression that ships it begins with every row as all others predict it.
+        """
         with open(path, "w", encoding="utf-8") as file:
             file.write(_report.page(self, name))
 

@@ -387,7 +387,8 @@ def _with_flat_init(target: Target, init: Any) -> tuple[Target, np.ndarray | Non
 
 
 def _checked_start(start: np.ndarray, target: Target, config: _steinflow.Config) -> np.ndarray:
-    start = np.ascontiguousarray(start, target.dtype)
+    # A copy: the array may be the user's own, and the run is gone on with later.
+    start = np.array(start, target.dtype, order="C")
     if start.shape[1] != target.dim:
         raise ValueError(
             f"init has {start.shape[1]} numbers for each particle, expected {target.dim}, the "

@@ -38,7 +38,11 @@ STEP_SIZES = ("step_size", "eta", "phases")
 
 @dataclass(frozen=True)
 class State:
-    """Particles between two steps. It is a value: nothing changes it, and it pickles."""
+    """Particles between two steps. It is a value: nothing changes it, and it pickles.
+
+    So a step writes into memory of its own, and what is read from a state is a copy; the arrays that
+    `init` and `step` are given are read where they are.
+    """
 
     _raw: _steinflow.State
     _layout: Layout
@@ -81,6 +85,14 @@ class State:
         """The seed of every random number of the run."""
         return self._raw.seed
 
+    def minibatch(self, rows: int, batch_size: int) -> tuple[np.ndarray, float]:
+        """The rows of data that `sample` looks at where it takes this step, and rows/batch_size.
+
+        Numbers of `batch_size` of so many `rows`, without repetition, drawn by seed and step: the same
+        state has the same. The log likelihood of these rows is to be multiplied by the second number.
+        """
+        return _steinflow.minibatch(self.seed, self.step, rows, batch_size)
+
     def _tree_of(self, block: int) -> Any:
         return _of_kind(self._layout.split(self._raw.block(block)), self._kind)
 
@@ -106,9 +118,12 @@ class Sampler:
         """Particles before the first step, with momenta drawn from their Gaussians.
 
         `particles` is an array `(N, d)`, or a pytree whose arrays have a leading axis of particles: a
-        dictionary, what JAX knows, or what `torch.func.stack_module_state` gives. Without a `seed` one
-        is drawn, and kept in the state.
+        dictionary, or what JAX knows. Modules of PyTorch, one for each particle, stand for their
+        parameters by name, as `torch.func.functional_call` takes them. Without a `seed` one is drawn,
+        and kept in the state.
         """
+        if (torch := sys.modules.get("torch")) is not None:
+            particles = _parameters_of_modules(torch, particles)
         kind = _detect.kind_of(particles) or ("jax" if "jax" in sys.modules else "numpy")
         theta, layout = _tree.particles_of(particles, _flatten_of(kind))
         if theta.dtype not in (np.dtype("float32"), np.dtype("float64")):
@@ -172,11 +187,11 @@ class Sampler:
                 raise ValueError(
                     f"{what} has shape {array.shape}, expected ({str(expected)[1:-1]})"
                 )
+        # Leaves are put beside each other where the library keeps them.
         rows = [array.reshape(len(array), -1) for array in arrays]
-        joined = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
-        pair = (_tree.numbers(log_density), joined)
+        answer = (_tree.numbers(log_density), *rows)
         count, own = state._count, state._dtype
-        for what, array in zip(("log_density", "scores"), pair, strict=True):
+        for what, array in zip(("log_density", *("scores" for _ in rows)), answer, strict=True):
             if array.shape[:1] != (count,):
                 raise ValueError(f"{what} has shape {array.shape} for {count} particles")
             if array.dtype.kind == "f" and array.dtype.itemsize < own.itemsize:
@@ -184,7 +199,7 @@ class Sampler:
                     f"{what} is in {array.dtype}, but the particles are {own}: give {own}, or `init` "
                     f"particles of {array.dtype}"
                 )
-        return pair
+        return answer
 
     def _evaluator(self, state: State) -> Callable[..., Any]:
         for layout, evaluate in self._evaluators:
@@ -261,6 +276,18 @@ def sampler(
     )
     stepper = _steinflow.Stepper(config)
     return Sampler(config.method, stepper, function, backend, [], config.is_deterministic, dynamics)
+
+
+def _parameters_of_modules(torch: Any, particles: Any) -> Any:
+    """The parameters of modules with a leading axis of particles; anything else as it is."""
+    if isinstance(particles, torch.nn.Module) and not isinstance(particles, torch.nn.ModuleList):
+        raise TypeError("particles is one module: give a list of modules, one for each particle")
+    modules = list(particles) if isinstance(particles, (list, tuple, torch.nn.ModuleList)) else []
+    if not modules or not all(isinstance(one, torch.nn.Module) for one in modules):
+        return particles
+    from steinflow.torch import stacked
+
+    return stacked(torch, [dict(one.named_parameters()) for one in modules])
 
 
 def _flatten_of(kind: str) -> _tree.Flatten:

@@ -26,6 +26,7 @@ __all__ = [
     "kernel_sums",
     "ksd_test",
     "methods",
+    "minibatch",
     "model_options",
     "models",
     "report_page",
@@ -142,6 +143,7 @@ def run(
     checkpoint: Checkpoint | None = None,
     save: Any = None,
 ) -> dict[str, Any]: ...
+def minibatch(seed: int, number: int, rows: int, size: int) -> tuple[NDArray[Any], float]: ...
 def velocity(
     state: NDArray[Any],
     score: NDArray[Any],
@@ -188,7 +190,10 @@ def distances(
 ) -> tuple[float, float, float]: ...
 def check_dynamics(dynamics: Any, states: NDArray[np.float64], dim: int) -> None: ...
 def command(arguments: Sequence[str]) -> int: ...
-def report_page(shown: Mapping[str, Any]) -> str: ...
+def report_page(
+    shown: Mapping[str, Any],
+    model: tuple[BuiltIn, Config, NDArray[Any], int] | None = None,
+) -> str: ...
 def bandwidth(particles: NDArray[Any], rule: str) -> float: ...
 def write_parquet(
     path: str | PathLike[str], names: Sequence[str], columns: Mapping[str, NDArray[Any]]

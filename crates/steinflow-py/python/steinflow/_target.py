@@ -76,3 +76,40 @@ def _gone(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
 def missing(package: str, what: str, install: str | None = None) -> ImportError:
     """The error for a package that is not there."""
     return ImportError(f"{what} needs {package}: pip install {install or package}")
+
+
+def not_a_scalar(found: str, expected: str = "a scalar") -> TypeError:
+    """The error for a log density of one particle that is no number."""
+    return TypeError(
+        f"your log density returned {found} for one particle, expected {expected}; it gets the "
+        "parameters of one particle, not a batch: the batch is made for you"
+    )
+
+
+def of_data(
+    package: str,
+    function: Evaluate,
+    layout: Layout,
+    dtype: np.dtype,
+    rows: int,
+    by_row: Callable[[np.ndarray], np.ndarray],
+) -> Target:
+    """A log likelihood of rows of data and a log prior, in a package that differentiates them.
+
+    `by_row(draws)` is the log likelihood of every row, `(draws, rows)`; it gets a few draws at a time,
+    for there are draws × rows of the data.
+    """
+
+    def log_likelihood(draws: np.ndarray) -> dict[str, np.ndarray]:
+        parts = [by_row(draws[first : first + 256]) for first in range(0, len(draws), 256)]
+        return {"data": np.concatenate(parts)}
+
+    return Target(
+        f"{package} likelihood and prior",
+        function,
+        layout,
+        dtype,
+        data_rows=rows,
+        posterior=True,
+        log_likelihood=log_likelihood,
+    )

@@ -217,7 +217,10 @@ def _as_array(tree: Any) -> Any:
 
 
 def particles_of(tree: Any, flatten: Flatten = flatten) -> tuple[np.ndarray, Layout]:
-    """Particles, one a row, from a pytree whose leaves have a leading axis of particles."""
+    """Particles, one a row, from a pytree whose leaves have a leading axis of particles.
+
+    The only array of a tree is read where it is, so that what is to outlive the call has to be copied.
+    """
     leaves, skeleton = flatten(_as_array(tree))
     if any(has_masked(leaf) for _, leaf in leaves):
         raise ValueError("init has masked entries, which have no value: fill them")
@@ -244,7 +247,12 @@ def particles_of(tree: Any, flatten: Flatten = flatten) -> tuple[np.ndarray, Lay
     layout = Layout(
         tuple(name for name, _ in arrays), tuple(array.shape[1:] for _, array in arrays), skeleton
     )
-    return np.concatenate([array.reshape(count, -1) for _, array in arrays], axis=1), layout
+    return joined([array.reshape(count, -1) for _, array in arrays]), layout
+
+
+def joined(leaves: Sequence[np.ndarray]) -> np.ndarray:
+    """Rows that stand beside each other as one array: a single one is not copied."""
+    return np.require(leaves[0], None, "A") if len(leaves) == 1 else np.concatenate(leaves, axis=1)
 
 
 def check_start(start: np.ndarray, is_deterministic: bool) -> None:

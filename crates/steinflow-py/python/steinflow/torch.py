@@ -78,6 +78,11 @@ class Ensemble(_ensemble.Ensemble):
 
 def stacked(torch: Any, weights: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Weights by name, with a leading axis of particles."""
+    names = [list(one) for one in weights]
+    if any(other != names[0] for other in names):
+        raise ValueError(
+            f"the modules have different parameters, {names[0]} and others: give modules of one kind"
+        )
     return {name: torch.stack([one[name].detach() for one in weights]) for name in weights[0]}
 
 

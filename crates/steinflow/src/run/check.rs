@@ -57,7 +57,7 @@ impl<T: Real> Sampler<'_, T> {
         if self.joint_accept {
             self.check_joint(&structure)?;
         }
-        self.engine.check(&self.request(particles))?;
+        self.engine.check(&self.request(particles), &*self.target)?;
         match self.tolerance {
             Some(tolerance) if !(tolerance >= 0.0) => {
                 Err(Error::setting("tolerance", tolerance, "it must be zero or positive"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steinflow._target import Target, missing
+from steinflow._target import Target, missing, not_a_scalar, of_data
 from steinflow._tree import Layout, rows_of_data
 from steinflow.adapters._compiled import compiled
 
@@ -108,11 +108,7 @@ def scalar(value: Any) -> Any:
     """The value, if it is one number."""
     shape = getattr(value, "shape", None)
     if shape != ():
-        what = type(value).__name__ if shape is None else f"shape {shape}"
-        raise TypeError(
-            f"your log density returned {what} for one particle, expected a scalar; it gets the "
-            "parameters of one particle, not a batch: the batch is made for you"
-        )
+        raise not_a_scalar(type(value).__name__ if shape is None else f"shape {shape}")
     return value
 
 
@@ -199,17 +195,6 @@ def target(
         value, gradient = on_all(fitted(theta), data, dtype.type(1.0))
         return np.asarray(value)[: len(theta)], np.asarray(gradient)[: len(theta)]
 
-    def log_likelihood(rows: np.ndarray) -> dict[str, np.ndarray]:
-        # A few at a time: there are draws × rows of the data.
-        parts = [rows[first : first + 256] for first in range(0, len(rows), 256)]
-        return {"data": np.concatenate([np.asarray(of_draws(part, data)[0]) for part in parts])}
-
-    return Target(
-        "JAX likelihood and prior",
-        function,
-        layout,
-        dtype,
-        data_rows=count,
-        posterior=True,
-        log_likelihood=log_likelihood,
+    return of_data(
+        "JAX", function, layout, dtype, count, lambda draws: np.asarray(of_draws(draws, data)[0])
     )

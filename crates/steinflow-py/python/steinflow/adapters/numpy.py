@@ -11,17 +11,21 @@ from steinflow._target import Target
 from steinflow._tree import Layout, flatten, numbers, rebuild, rows_of_data
 
 
-def _gradient_rows(gradient: Any, layout: Layout, count: int) -> Any:
-    """The gradient as rows, from an array or from a pytree shaped as the parameters."""
+def _leaves(gradient: Any, layout: Layout, count: int) -> list[Any]:
+    """The gradient as arrays of rows, from one of them or from a pytree shaped as the parameters."""
     if layout.names == ("",):
-        return gradient
+        return [gradient]
     leaves = flatten(gradient)[0]
     if tuple(name for name, _ in leaves) != layout.names:
         raise ValueError(
             f"your function returned gradients for {[name for name, _ in leaves]}, expected "
             f"{list(layout.names)}"
         )
-    return np.concatenate([np.reshape(leaf, (count, -1)) for _, leaf in leaves], axis=1)
+    return [np.reshape(leaf, (count, -1)) for _, leaf in leaves]
+
+
+def _beside(leaves: list[Any]) -> Any:
+    return leaves[0] if len(leaves) == 1 else np.concatenate(leaves, axis=1)
 
 
 def pair(answer: Any) -> tuple[Any, Any]:
@@ -34,12 +38,13 @@ def pair(answer: Any) -> tuple[Any, Any]:
     return answer
 
 
-def evaluator(fn: Callable[..., Any], layout: Layout) -> Callable[..., tuple[Any, Any]]:
-    """`fn(particles, *batch)` of all particles, as a function of rows and a batch."""
+def evaluator(fn: Callable[..., Any], layout: Layout) -> Callable[..., tuple[Any, ...]]:
+    """`fn(particles, *batch)` of all particles, as a function of rows and a batch that returns log
+    densities and every leaf of the gradients."""
 
-    def evaluate(theta: np.ndarray, *batch: Any) -> tuple[Any, Any]:
+    def evaluate(theta: np.ndarray, *batch: Any) -> tuple[Any, ...]:
         value, gradient = pair(fn(layout.split(theta), *batch))
-        return value, _gradient_rows(gradient, layout, len(theta))
+        return (value, *_leaves(gradient, layout, len(theta)))
 
     return evaluate
 
@@ -63,7 +68,8 @@ def target(
         evaluate = evaluator(fn, layout)
 
         def function(theta: np.ndarray, rows: Any, scale: float) -> tuple[Any, Any]:
-            return evaluate(theta)
+            value, *slopes = evaluate(theta)
+            return value, _beside(slopes)
 
         return Target("NumPy function", function, layout, dtype or np.dtype("float64"))
 
@@ -76,8 +82,8 @@ def target(
         parameters = layout.split(theta)
         likelihood, slope = pair(loglikelihood_fn(parameters, chosen))
         prior, prior_slope = pair(logprior_fn(parameters))
-        slope = _gradient_rows(slope, layout, len(theta))
-        prior_slope = _gradient_rows(prior_slope, layout, len(theta))
+        slope = _beside(_leaves(slope, layout, len(theta)))
+        prior_slope = _beside(_leaves(prior_slope, layout, len(theta)))
         return prior + scale * likelihood, prior_slope + scale * slope
 
     return Target(

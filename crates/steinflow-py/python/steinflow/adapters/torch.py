@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinflow._target import Target, missing
+from steinflow._target import Target, missing, not_a_scalar, of_data
 from steinflow._tree import Layout, flatten, numbers, rebuild, rows_of_data
 
 
@@ -24,10 +24,7 @@ def scalar(value: Any) -> Any:
     torch = import_torch()
     if not isinstance(value, torch.Tensor) or value.ndim != 0:
         shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
-        raise TypeError(
-            f"your log density returned {shape} for one particle, expected a scalar tensor; it "
-            "gets the parameters of one particle, not a batch: the batch is made for you"
-        )
+        raise not_a_scalar(str(shape), "a scalar tensor")
     return value
 
 
@@ -104,18 +101,9 @@ def target(
         batch = tensors if rows is None else [t[torch.from_numpy(rows)] for t in tensors]
         return gradients(theta, batch, scale)
 
-    def log_likelihood(rows: np.ndarray) -> dict[str, np.ndarray]:
-        # A few at a time: there are draws × rows of the data.
-        parts = [torch.from_numpy(rows[k : k + 256]) for k in range(0, len(rows), 256)]
-        of_draws = torch.func.vmap(by_row, in_dims=(0, None))
-        return {"data": np.concatenate([of_draws(p, tensors).detach().numpy() for p in parts])}
+    of_draws = torch.func.vmap(by_row, in_dims=(0, None))
 
-    return Target(
-        "PyTorch likelihood and prior",
-        with_data,
-        layout,
-        dtype,
-        data_rows=count,
-        posterior=True,
-        log_likelihood=log_likelihood,
-    )
+    def log_likelihood(draws: np.ndarray) -> np.ndarray:
+        return of_draws(torch.from_numpy(draws), tensors).detach().numpy()
+
+    return of_data("PyTorch", with_data, layout, dtype, count, log_likelihood)
