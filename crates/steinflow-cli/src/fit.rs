@@ -7,6 +7,7 @@ use steinflow_config::Config;
 use steinflow_io::record::{Check, Regression};
 use steinflow_models::Model;
 use steinflow_models::data::read_fitted_rows;
+use steinflow_models::prediction;
 
 use crate::error::Result;
 use crate::network::{LEVELS, thinned};
@@ -46,17 +47,13 @@ pub fn judge<T: Real>(
     let table = read_fitted_rows(data, spec.data_dir.as_deref(), fitted.recipe())?;
     let scores = fitted.leave_one_out(&draws, &table)?;
     let left_out = Rows::new(&fitted, fitted.predict_left_out(&draws, &table)?, &table)?;
-    let (left_out_scores, left_out_classes) = match left_out.scores() {
-        Some(AnyScores::Numbers(scores)) => (Some(scores), None),
-        Some(AnyScores::Classes(scores)) => (None, Some(scores)),
-        None => (None, None),
-    };
-    let checks = fitted.checks(&draws, &table)?.into_iter().map(|check| Check {
-        name: check.name,
-        seen: check.seen,
-        drawn: check.drawn,
-        share_above: check.share_above,
-    });
+    let (mut left_out_scores, mut left_out_classes, mut left_out_times) = (None, None, None);
+    match left_out.scores() {
+        Some(AnyScores::Numbers(scores)) => left_out_scores = Some(scores),
+        Some(AnyScores::Classes(scores)) => left_out_classes = Some(scores),
+        Some(AnyScores::Times(scores)) => left_out_times = Some(scores),
+        None => {}
+    }
     let regression = Regression {
         rows: scores.scores.len(),
         log_score: scores.total(),
@@ -64,35 +61,50 @@ pub fn judge<T: Real>(
         effective_parameters: scores.effective_parameters(),
         doubtful_rows: scores.doubtful(),
         largest_shape: scores.shapes.iter().copied().max_by(f64::total_cmp),
-        checks: checks.collect(),
+        checks: recorded(fitted.checks(&draws, &table)?),
         left_out: left_out_scores,
         left_out_classes,
+        left_out_times,
         target: fitted.target().to_owned(),
     };
     Ok(Some(Fit { regression, csv: left_out.to_csv(&LEVELS) }))
 }
 
+/// Checks as a summary has them.
+pub fn recorded(checks: Vec<prediction::Check>) -> Vec<Check> {
+    let record = |prediction::Check { name, seen, drawn, share_above }| Check {
+        name,
+        seen,
+        drawn,
+        share_above,
+    };
+    checks.into_iter().map(record).collect()
+}
+
 /// For people.
 pub fn print(regression: &Regression, out: &mut impl Write) -> Result<()> {
     let Regression { rows, log_score, standard_error, effective_parameters, .. } = regression;
-    let Regression { doubtful_rows, checks, .. } = regression;
     writeln!(
         out,
-        "\neach of {rows} rows predicted from the others: log score {} ± {}, {} parameters in use, {doubtful_rows} \
-         rows doubtful\n",
+        "\neach of {rows} rows predicted from the others: log score {} ± {}, {} parameters in use, {} rows doubtful\n",
         short(*log_score),
         short(*standard_error),
         short(*effective_parameters),
+        regression.doubtful_rows,
     )?;
+    print_checks(&regression.checks, out)
+}
+
+/// The data beside data that the fit draws.
+pub fn print_checks(checks: &[Check], out: &mut impl Write) -> Result<()> {
     let row = |check: &Check| {
         let [low, high] = check.drawn.map(short);
         let share = format!("{:.0} %", 100.0 * check.share_above);
         vec![check.name.clone(), short(check.seen), format!("{low} to {high}"), share]
     };
     let header = ["", "data", "drawn from the fit (90 %)", "above the data"];
-    if checks.is_empty() {
-        return Ok(());
+    if !checks.is_empty() {
+        writeln!(out, "{}", table(&header, checks.iter().map(row).collect()))?;
     }
-    writeln!(out, "{}", table(&header, checks.iter().map(row).collect()))?;
     Ok(())
 }

@@ -36,6 +36,7 @@ mod scores;
 mod shell;
 mod signals;
 mod summary;
+mod times;
 mod verify;
 
 use std::ffi::OsString;

@@ -23,6 +23,7 @@ use crate::network::{LEVELS, Predictions, Record, Theta};
 use crate::progress;
 use crate::sample::start_threads;
 use crate::scores::print_scores;
+use crate::times;
 use steinflow_config::Settings;
 
 /// What is predicted, ready to be written.
@@ -34,11 +35,7 @@ struct Answer {
     /// Of how many parameters, and what they are.
     predicted_with: String,
     scores: Option<AnyScores>,
-    why_no_scores: &'static str,
 }
-
-/// Why there are no scores, mostly.
-const NO_TARGETS: &str = "without scores: the target is not known in every row";
 
 /// How good the predictions are.
 #[derive(Serialize)]
@@ -46,6 +43,7 @@ const NO_TARGETS: &str = "without scores: the target is not known in every row";
 pub enum AnyScores {
     Numbers(record::Scores),
     Classes(record::ClassScores),
+    Times(record::TimeScores),
 }
 
 pub fn command(arguments: &PredictArguments) -> Result<ExitCode> {
@@ -123,7 +121,6 @@ fn by_network(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) -
             target: own.target_name.clone(),
             predicted_with: format!("{count} {}", request.theta.kind()),
             scores: seen.map(|seen| AnyScores::Classes(classes::score(&probabilities, seen))),
-            why_no_scores: NO_TARGETS,
         });
     }
     let (predictions, count) = if request.theta.is_f32() {
@@ -137,7 +134,6 @@ fn by_network(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) -
         target: request.standardisation.target_name,
         predicted_with: format!("{count} {}", request.theta.kind()),
         scores: predictions.scores.map(|scores| AnyScores::Numbers(scores.into())),
-        why_no_scores: NO_TARGETS,
     })
 }
 
@@ -217,7 +213,7 @@ impl Answer {
         let Self { rows, target, predicted_with, scores, .. } = self;
         writeln!(out, "{target} of {rows} rows, predicted with {predicted_with}")?;
         match scores {
-            None => writeln!(out, "{}", self.why_no_scores)?,
+            None => writeln!(out, "without scores: the target is not known in every row")?,
             Some(AnyScores::Numbers(scores)) => {
                 writeln!(out)?;
                 print_scores(scores, out, target)?;
@@ -225,6 +221,10 @@ impl Answer {
             Some(AnyScores::Classes(scores)) => {
                 writeln!(out)?;
                 classes::print_scores(scores, out)?;
+            }
+            Some(AnyScores::Times(scores)) => {
+                writeln!(out)?;
+                times::print_scores(scores, out)?;
             }
         }
         Ok(())

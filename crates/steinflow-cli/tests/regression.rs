@@ -107,7 +107,7 @@ fn rows_without_a_target_are_predicted_and_do_not_hide_the_fit_of_the_others() {
 }
 
 #[test]
-fn times_that_were_not_seen_count_and_are_not_scored() {
+fn times_that_were_not_seen_count_by_what_is_known_of_them() {
     let desk = Desk::new();
     let mut text = "hours,failed,age\n".to_owned();
     for i in 0..150 {
@@ -125,9 +125,16 @@ fn times_that_were_not_seen_count_and_are_not_scored() {
         let (mean, sd) = (found["mean"].as_f64().unwrap(), found["sd"].as_f64().unwrap());
         assert!((mean - truth).abs() < 4.0 * sd && sd < 0.2 * truth.abs(), "{name}: {found}");
     }
-    assert_eq!(summary["regression"]["rows"], 150);
+    let fit = &summary["regression"];
+    assert_eq!(fit["rows"], 150);
+    // 150 rows: 0.9 ± 4 · 0.025.
+    let inside = fit["left_out_times"]["coverage_90"].as_f64().unwrap();
+    assert!((0.8..=1.0).contains(&inside), "{fit}");
+    for check in fit["checks"].as_array().unwrap().iter().take(2) {
+        assert!((0.02..0.98).contains(&check["share_above"].as_f64().unwrap()), "{check}");
+    }
     let said = desk.succeed("predict run --data parts.csv --out p.csv");
-    assert!(said.contains("without scores: of some times"), "{said}");
+    assert!(said.contains("events seen") && said.contains("inside the 90 % interval"), "{said}");
     assert!(!desk.read("p.csv").contains(",-"), "times are shown as they are");
     desk.write("new.csv", "age\n4\n");
     let found = json(&desk.succeed("predict run --data new.csv --json --out new-p.csv"));

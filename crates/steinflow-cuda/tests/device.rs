@@ -423,7 +423,7 @@ fn network<T: Real>(
     let targets: Vec<f64> =
         (0..rows).map(|i| inputs.row(i)[0].sin() + 0.3 * inputs.row(i)[1]).collect();
     let architecture =
-        Architecture { hidden: hidden.to_vec(), activation, noise_by_input, classes: 0 };
+        Architecture { hidden: hidden.to_vec(), activation, noise_by_input, ..Default::default() };
     Bnn::new(&architecture, &inputs, &targets, Precisions::default()).unwrap()
 }
 

@@ -22,7 +22,7 @@ pub use diagnosis::{Diagnosis, Evidence};
 pub use finished_run::FinishedRun;
 pub use summary::{
     Check, ClassScores, Ensemble, Moment, Network, Part, Regression, Reliability, Scores, Spread,
-    Summary, WarmUp,
+    Summary, TimeScores, WarmUp,
 };
 pub use table::{Table, column, state_columns};
 

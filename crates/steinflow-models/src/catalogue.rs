@@ -210,6 +210,9 @@ steinflow::settings! {
             hidden: Vec<usize> as "UNITS",
             /// Activation of a network's hidden layers: relu or tanh [default: relu].
             activation: String as "NAME",
+            /// Whether a network's hidden layers add what they are given, wherever two in a row are equally wide
+            /// [default: false].
+            residual: bool as "true|false",
             /// Noise of a network: the `same` for all rows, or by a second output one that depends on the `input`
             /// [default: same].
             noise: String as "KIND",

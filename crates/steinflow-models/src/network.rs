@@ -281,14 +281,17 @@ impl<T: Real> LogDensity<T> for Bnn<T> {
 
     fn device_source(&self) -> Option<DeviceSource> {
         let (inputs, outputs) = (self.inputs.cols(), self.layout.layers().map(|l| l.outputs));
-        // The device knows the likelihoods of numbers; those of classes are the host's.
-        (self.likelihood != Likelihood::Classes).then(|| DeviceSource::Network {
-            layers: std::iter::once(inputs).chain(outputs).collect(),
-            code: self.activation.device_code(),
-            rows: self.inputs.cast(),
-            outcomes: self.targets.iter().map(|y| y.as_f64()).collect(),
-            precisions: [self.precisions.noise, self.precisions.weights].map(Precision::on_device),
-            largest_log_factor: noise::LARGEST,
+        // The device knows plain layers and the likelihoods of numbers; what else there is, is the host's.
+        (self.likelihood != Likelihood::Classes && !self.layout.is_residual()).then(|| {
+            DeviceSource::Network {
+                layers: std::iter::once(inputs).chain(outputs).collect(),
+                code: self.activation.device_code(),
+                rows: self.inputs.cast(),
+                outcomes: self.targets.iter().map(|y| y.as_f64()).collect(),
+                precisions: [self.precisions.noise, self.precisions.weights]
+                    .map(Precision::on_device),
+                largest_log_factor: noise::LARGEST,
+            }
         })
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Independent of any model: all it takes are the particles' means and standard deviations.
 
-pub(crate) mod check;
+mod check;
 mod classes;
 mod crps;
 mod leave_one_out;
@@ -15,7 +15,9 @@ pub(crate) use leave_one_out::left_out_weights;
 pub use leave_one_out::{LARGEST_SHAPE, LeaveOneOut};
 pub use mixture::Mixture;
 
+use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
+use steinflow::random::{Purpose, stream};
 use steinflow::{Error, Matrix};
 
 use crate::Result;
@@ -161,6 +163,20 @@ impl Predictive {
             };
             means.iter().zip(sds).map(density).collect()
         }))
+    }
+
+    /// Data sets of all rows, drawn from the particles in turn.
+    pub fn draws(&self, count: usize, seed: u64) -> Vec<Vec<f64>> {
+        let set = |set: usize| {
+            let mut random = stream(seed, Purpose::Prediction, 0, set as u64);
+            let particle = set % self.particles();
+            let row = |row: usize| {
+                let normal: f64 = StandardNormal.sample(&mut random);
+                self.means.row(row)[particle] + self.sds.row(row)[particle] * normal
+            };
+            (0..self.rows()).map(row).collect()
+        };
+        (0..count).into_par_iter().map(set).collect()
     }
 
     /// Mean squared error of the predictive mean.

@@ -39,6 +39,7 @@ pub use fitted::{Fitted, RowPrediction};
 pub(crate) use listed::entry;
 pub use mixture::{DEFAULT_COMPONENTS, Mixture};
 pub use multinomial::Multinomial;
+pub(crate) use multinomial::draw_class;
 pub use negative_binomial::NegativeBinomial;
 pub use normal::{LinearRegression, Normal};
 pub use ordinal::Ordinal;

@@ -21,6 +21,9 @@ pub struct Record {
     target: ColumnRecord,
     hidden: Vec<usize>,
     activation: ActivationRecord,
+    /// Whether hidden layers add what they are given.
+    #[serde(default)]
+    residual: bool,
     /// Whether the noise depends on the input.
     #[serde(default)]
     noise_by_input: bool,
@@ -74,6 +77,7 @@ impl Record {
                 Activation::Relu => ActivationRecord::Relu,
                 Activation::Tanh => ActivationRecord::Tanh,
             },
+            residual: network.architecture.residual,
             noise_by_input: network.architecture.noise_by_input,
             noise_precision: precision(network.precisions.noise),
             weight_precision: precision(network.precisions.weights),
@@ -117,9 +121,13 @@ impl Record {
             ActivationRecord::Relu => Activation::Relu,
             ActivationRecord::Tanh => Activation::Tanh,
         };
-        let (hidden, noise_by_input) = (self.hidden.clone(), self.noise_by_input);
-        let classes = self.standardisation().classes().len();
-        let architecture = Architecture { hidden, activation, noise_by_input, classes };
+        let architecture = Architecture {
+            hidden: self.hidden.clone(),
+            activation,
+            residual: self.residual,
+            noise_by_input: self.noise_by_input,
+            classes: self.standardisation().classes().len(),
+        };
         let precisions = Precisions {
             noise: precision(self.noise_precision),
             weights: precision(self.weight_precision),

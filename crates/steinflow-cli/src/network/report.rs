@@ -5,14 +5,18 @@ use std::io::Write;
 use steinflow::run::{Outcome, Samples};
 use steinflow::{Matrix, Real};
 use steinflow_io::plot::CalibrationPlot;
-use steinflow_io::record::{Network, PREDICTIONS, PREDICTIONS_PICTURE, STANDARDISATION, Spread};
+use steinflow_io::record::{
+    Check, Network, PREDICTIONS, PREDICTIONS_PICTURE, STANDARDISATION, Spread,
+};
 use steinflow_io::{RunFolder, write_json};
 use steinflow_models::Describe as _;
 use steinflow_models::network::{Architecture, NetworkFit, Precision, TestRows};
+use steinflow_models::prediction;
 
 use super::{LEVELS, Predictions, Record, thinned};
 use crate::classes;
 use crate::error::Result;
+use crate::fit;
 use crate::progress;
 use crate::scores::print_scores;
 use crate::summary::short;
@@ -38,8 +42,9 @@ impl Report {
     ) -> Self {
         let data = &fit.data;
         let (theta, predicted_with) = predictors(outcome, samples);
+        let checks = checks(fit, &theta);
         if !data.standardisation().classes().is_empty() {
-            return Self::of_classes(fit, &theta, predicted_with);
+            return Self::of_classes(fit, &theta, predicted_with).with_checks(checks);
         }
         let is_test = !data.test_rows().is_empty();
         let (inputs, targets) = if is_test {
@@ -70,7 +75,8 @@ impl Report {
                     picture(config, &summary, outcome.steps, &predictions, targets, &title);
                 let csv = is_test.then(|| predictions.to_csv(data.test_rows(), Some(targets)));
                 summary.test = predictions.scores.filter(|_| is_test).map(Into::into);
-                Self { summary, trouble: None, record, csv, picture: Some(picture) }
+                let report = Self { summary, trouble: None, record, csv, picture: Some(picture) };
+                report.with_checks(checks)
             }
             // Particles that took a while to get are worth keeping though they cannot predict.
             Err(error) => {
@@ -102,6 +108,17 @@ impl Report {
             Err(error) => report.trouble = Some(format!("there are no predictions: {error}")),
         }
         report
+    }
+
+    fn with_checks(mut self, checks: Result<Vec<Check>>) -> Self {
+        match checks {
+            Ok(checks) => self.summary.checks = checks,
+            Err(error) => {
+                let trouble = || format!("there are no predictive checks: {error}");
+                self.trouble.get_or_insert_with(trouble);
+            }
+        }
+        self
     }
 
     /// What stands beside a verdict on weights, which hardly anybody wants to know: a network is judged by what it
@@ -159,6 +176,30 @@ fn predictors<T: Real>(outcome: &Outcome<T>, samples: Option<&Samples<T>>) -> (M
     (theta, kept)
 }
 
+/// The training data beside data that the particles draw for its rows, some of them where there are many.
+fn checks<T: Real>(fit: &NetworkFit<T>, theta: &Matrix<T>) -> Result<Vec<Check>> {
+    const MOST_SETS: usize = 400;
+    const MOST_NUMBERS: usize = 4_000_000;
+    let data = &fit.data;
+    let (inputs, targets) = (data.train_inputs(), data.train_targets_in_units());
+    let sets = MOST_SETS.min(MOST_NUMBERS / targets.len().max(1)).max(1);
+    let count = theta.rows().min(sets);
+    let some = Matrix::from_fn(count, theta.cols(), |i, j| {
+        theta.row((i + 1) * theta.rows() / count - 1)[j]
+    });
+    let seen = [targets.to_vec()];
+    let classes = data.standardisation().classes();
+    let found = if classes.is_empty() {
+        let predictive = fit.network.predict(some.as_ref(), inputs)?;
+        let drawn = predictive.in_units(data.target_scaling())?.draws(sets, 0);
+        prediction::Check::of_numbers(&seen, &drawn)
+    } else {
+        let drawn = fit.network.predict_classes(some.as_ref(), inputs)?.draws(sets, 0);
+        prediction::Check::of_classes(classes, &seen, &drawn)
+    };
+    Ok(fit::recorded(found))
+}
+
 fn summary<T: Real>(fit: &NetworkFit<T>, theta: &Matrix<T>, predicted_with: String) -> Network {
     let (data, spec, names) = (&fit.data, &fit.spec, fit.network.parameter_names());
     let sd_of = |precision: Precision, name: &str, unit: f64| {
@@ -202,6 +243,7 @@ fn summary<T: Real>(fit: &NetworkFit<T>, theta: &Matrix<T>, predicted_with: Stri
         test: None,
         class_test: None,
         classes: Vec::new(),
+        checks: Vec::new(),
     }
 }
 
@@ -277,7 +319,7 @@ pub fn print(network: &Network, out: &mut impl Write) -> Result<()> {
                 network.training_rows
             )?;
         }
-        return Ok(());
+        return fit::print_checks(&network.checks, out);
     }
     writeln!(
         out,
@@ -287,5 +329,6 @@ pub fn print(network: &Network, out: &mut impl Write) -> Result<()> {
     if let Some(test) = &network.test {
         print_scores(test, out, &network.target)?;
     }
-    network.class_test.iter().try_for_each(|test| classes::print_scores(test, out))
+    network.class_test.iter().try_for_each(|test| classes::print_scores(test, out))?;
+    fit::print_checks(&network.checks, out)
 }

@@ -7,11 +7,12 @@ use steinflow_io::record::{FinishedRun, STANDARDISATION, Scores, column};
 use steinflow_models::data::{Table, read_new_rows};
 use steinflow_models::regression::{Fitted, RowPrediction};
 
-use super::{Answer, AnyScores, NO_TARGETS};
+use super::{Answer, AnyScores};
 use crate::args::PredictArguments;
 use crate::classes;
 use crate::error::Result;
 use crate::network::Theta;
+use crate::times;
 
 pub fn predict(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) -> Result<Answer> {
     let fitted: Fitted = run.json(STANDARDISATION)?;
@@ -23,11 +24,6 @@ pub fn predict(arguments: &PredictArguments, run: &FinishedRun, levels: &[f64]) 
     Ok(Answer {
         csv: rows.to_csv(levels),
         rows: rows.predictions.len(),
-        why_no_scores: if fitted.is_survival() && rows.targets.is_some() {
-            "without scores: of some times it is only known that they are longer"
-        } else {
-            NO_TARGETS
-        },
         target: fitted.target().to_owned(),
         predicted_with: format!("{} {}", parameters.rows(), theta.kind()),
         scores: rows.scores(),
@@ -68,11 +64,16 @@ impl<'a> Rows<'a> {
 
     /// How good they are, where the targets are known.
     pub fn scores(&self) -> Option<AnyScores> {
-        let targets = self.targets.as_deref().filter(|_| !self.fitted.is_survival())?;
-        if self.fitted.classes().is_empty() {
-            return Some(score(&self.predictions, targets, self.fitted.target_sd()));
+        let targets = self.targets.as_deref()?;
+        if !self.fitted.classes().is_empty() {
+            return Some(AnyScores::Classes(classes::score(&self.probabilities(), targets)));
         }
-        Some(AnyScores::Classes(classes::score(&self.probabilities(), targets)))
+        if self.fitted.is_survival() && targets.iter().any(|&time| time < 0.0) {
+            let log_likelihood = mean_log_density(&self.predictions);
+            let scores = times::score(&self.predictions, targets, log_likelihood);
+            return Some(AnyScores::Times(scores));
+        }
+        Some(score(&self.predictions, targets, self.fitted.target_sd()))
     }
 }
 

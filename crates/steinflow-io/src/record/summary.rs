@@ -168,6 +168,9 @@ pub struct Regression {
     /// The same of a target of classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out_classes: Option<ClassScores>,
+    /// The same of times of which some were not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out_times: Option<TimeScores>,
     /// What is predicted.
     #[serde(default)]
     pub target: String,
@@ -220,6 +223,9 @@ pub struct Network {
     /// The classes of such a target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
+    /// The training data beside data that the network draws.
+    #[serde(default)]
+    pub checks: Vec<Check>,
 }
 
 /// Over particles or samples.
@@ -266,6 +272,27 @@ pub struct Reliability {
     pub promised: f64,
     /// The share that was seen.
     pub seen: f64,
+}
+
+/// Scores of times until an event, of which some are only known to be longer.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TimeScores {
+    /// How many rows.
+    pub rows: usize,
+    /// In how many of them the event was seen.
+    pub events: usize,
+    /// Mean over rows of the log of the density of the time, or of the probability of a longer one.
+    #[serde(deserialize_with = "number")]
+    pub log_likelihood: f64,
+    /// Share of rows inside the central 50 % interval; one whose event was not seen counts by how probable that is then.
+    #[serde(deserialize_with = "number")]
+    pub coverage_50: f64,
+    /// The same of the central 90 % interval.
+    #[serde(deserialize_with = "number")]
+    pub coverage_90: f64,
+    /// The same of the central 95 % interval.
+    #[serde(deserialize_with = "number")]
+    pub coverage_95: f64,
 }
 
 /// Scores on test rows, in the target's own units unless they say otherwise.

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use super::data::Run;
 use super::escape::escape;
 use super::{number, table, verdict_class, verdict_in_words};
-use crate::record::{Check, ClassScores, Diagnosis, Evidence, Network, Regression, Scores, Spread};
+use crate::record::{
+    Check, ClassScores, Diagnosis, Evidence, Network, Regression, Scores, Spread, TimeScores,
+};
 
 /// More moments than this are in `summary.json`.
 const MOST_MOMENTS: usize = 50;
@@ -194,7 +196,7 @@ fn network_tables(network: &Network) -> String {
     if let Some(test) = &network.class_test {
         html += &class_scores_table(&format!("Scores on {} rows held back", test.rows), test);
     }
-    html
+    html + &checks_table(&network.checks)
 }
 
 fn scores_table(title: &str, scores: &Scores) -> String {
@@ -220,6 +222,18 @@ fn class_scores_table(title: &str, scores: &ClassScores) -> String {
     table(title, &["", ""], &rows)
 }
 
+fn time_scores_table(title: &str, scores: &TimeScores) -> String {
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let rows = [
+        row("events seen", format!("{} of {}", scores.events, scores.rows)),
+        row("log-likelihood per row", number(scores.log_likelihood)),
+        row("inside the 50 % interval", percent(scores.coverage_50)),
+        row("inside the 90 % interval", percent(scores.coverage_90)),
+        row("inside the 95 % interval", percent(scores.coverage_95)),
+    ];
+    table(title, &["", ""], &rows)
+}
+
 /// Rows predicted from all others, how far to trust that, and data drawn from the fit.
 fn regression_tables(regression: &Regression) -> String {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
@@ -236,14 +250,23 @@ fn regression_tables(regression: &Regression) -> String {
     html += &regression.left_out.as_ref().map_or(String::new(), |own| scores_table(title, own));
     let classes = regression.left_out_classes.as_ref();
     html += &classes.map_or(String::new(), |own| class_scores_table(title, own));
+    let times = regression.left_out_times.as_ref();
+    html += &times.map_or(String::new(), |own| time_scores_table(title, own));
+    html + &checks_table(&regression.checks)
+}
+
+fn checks_table(checks: &[Check]) -> String {
     let check = |check: &Check| {
         let [low, high] = check.drawn.map(number);
         let drawn = format!("{low} to {high}");
         vec![check.name.clone(), number(check.seen), drawn, percent(check.share_above)]
     };
-    let rows: Vec<_> = regression.checks.iter().map(check).collect();
+    let rows: Vec<_> = checks.iter().map(check).collect();
     let header = ["", "data", "drawn from the fit (90 %)", "above the data"];
-    html + &table("The data beside data that the fit draws", &header, &rows)
+    match rows.is_empty() {
+        true => String::new(),
+        false => table("The data beside data that the fit draws", &header, &rows),
+    }
 }
 
 pub(super) fn citation(versions: &[&str]) -> String {

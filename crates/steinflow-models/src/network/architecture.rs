@@ -1,5 +1,6 @@
 //! The shape of a network, f = W_L a_{L−1} + b_L with a_l = φ(W_l a_{l−1} + b_l) and a₀ = x, and where its
-//! numbers stand in θ = [W₁ | b₁ | W₂ | b₂ | … | log γ | log λ].
+//! numbers stand in θ = [W₁ | b₁ | W₂ | b₂ | … | log γ | log λ]. Where it is residual, a hidden layer as wide as the one
+//! before adds what that one gave: a_l = φ(W_l a_{l−1} + b_l) + a_{l−1} (He, Zhang, Ren and Sun 2016, CVPR).
 
 use steinflow::Error;
 
@@ -61,6 +62,8 @@ pub struct Architecture {
     pub hidden: Vec<usize>,
     /// φ, the same in every hidden layer.
     pub activation: Activation,
+    /// Whether a hidden layer adds what it was given, where it is as wide as the hidden layer before.
+    pub residual: bool,
     /// Whether the noise depends on the input, by a second output.
     pub noise_by_input: bool,
     /// How many classes the target has; 0 for a target that is a number.
@@ -70,7 +73,13 @@ pub struct Architecture {
 impl Default for Architecture {
     /// One hidden layer of 50 rectified linear units.
     fn default() -> Self {
-        Self { hidden: vec![50], activation: Activation::Relu, noise_by_input: false, classes: 0 }
+        Self {
+            hidden: vec![50],
+            activation: Activation::Relu,
+            residual: false,
+            noise_by_input: false,
+            classes: 0,
+        }
     }
 }
 
@@ -131,6 +140,8 @@ impl Architecture {
 pub(super) struct Layer {
     pub(super) inputs: usize,
     pub(super) outputs: usize,
+    /// Whether what comes in is added to what goes out.
+    pub(super) skips: bool,
     /// Where W begins in θ; the biases follow it.
     start: usize,
 }
@@ -171,11 +182,12 @@ impl Layout {
     ) -> Result<Self> {
         let weights = architecture.weights(features)?;
         let last = architecture.outputs();
-        let mut next = Layer { inputs: features, outputs: last, start: 0 };
+        let mut next = Layer { inputs: features, outputs: last, skips: false, start: 0 };
         let mut hidden = Vec::with_capacity(architecture.hidden.len());
-        for &outputs in &architecture.hidden {
-            let layer = Layer { outputs, ..next };
-            next = Layer { inputs: outputs, outputs: last, start: layer.end() };
+        for (l, &outputs) in architecture.hidden.iter().enumerate() {
+            let skips = architecture.residual && l > 0 && outputs == next.inputs;
+            let layer = Layer { outputs, skips, ..next };
+            next = Layer { inputs: outputs, outputs: last, skips: false, start: layer.end() };
             hidden.push(layer);
         }
         let mut dim = weights;
@@ -189,6 +201,11 @@ impl Layout {
         let log_gamma = place(precisions.noise);
         let log_lambda = place(precisions.weights);
         Ok(Self { hidden, output: next, weights, log_gamma, log_lambda, dim })
+    }
+
+    /// Whether a layer adds what it was given.
+    pub(super) fn is_residual(&self) -> bool {
+        self.hidden.iter().any(|layer| layer.skips)
     }
 
     /// All layers, the output last.

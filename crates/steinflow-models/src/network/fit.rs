@@ -20,6 +20,7 @@ pub(crate) const ENTRY: ModelInfo = ModelInfo {
     options: table_options!(
         "hidden",
         "activation",
+        "residual",
         "noise",
         "noise_precision",
         "noise_rate",
@@ -119,8 +120,15 @@ impl NetworkSpec {
             }
         };
         let hidden = spec.hidden.clone().unwrap_or(default.hidden);
+        let residual = spec.residual.unwrap_or(default.residual);
+        if residual && !hidden.windows(2).any(|pair| pair[0] == pair[1]) {
+            let remedy = format!(
+                "no two hidden layers in a row are equally wide: hidden is {hidden:?}; give such, as 50,50"
+            );
+            return Err(LibraryError::setting("residual", residual, remedy).into());
+        }
         Ok(Self {
-            architecture: Architecture { hidden, activation, noise_by_input, classes: 0 },
+            architecture: Architecture { hidden, activation, residual, noise_by_input, classes: 0 },
             precisions: Precisions { noise, weights: precision(spec.weight_precision) },
             test_rows,
         })

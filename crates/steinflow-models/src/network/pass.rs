@@ -1,5 +1,6 @@
 //! One particle on one tile of data, forwards and backwards:
-//! δ_L = cγ(y − f), δ_{l−1} = W_lᵀδ_l ⊙ φ′, ∂/∂W_l = δ_l a_{l−1}ᵀ, ∂/∂b_l = Σ δ_l.
+//! δ_L = cγ(y − f), D_{l−1} = W_lᵀδ_l, δ_{l−1} = D_{l−1} ⊙ φ′, ∂/∂W_l = δ_l a_{l−1}ᵀ, ∂/∂b_l = Σ δ_l; a layer that
+//! adds what it was given has D_{l−1} = W_lᵀδ_l + D_l.
 //!
 //! Everything is stored unit by unit (`units × rows of data`), so that a loop over the data is a loop
 //! over neighbours in memory.
@@ -40,8 +41,11 @@ pub(super) struct Network<'a> {
 /// What one pass needs besides θ and the data.
 #[derive(Clone, Debug)]
 pub(super) struct Workspace<T> {
-    /// a_l of every hidden layer, then δ_l in its place.
+    /// φ of every hidden layer, then δ_l in its place.
     hidden: Vec<Aligned<T>>,
+    /// a_l of those layers that add what they were given; a_l of others is φ.
+    sums: Vec<Aligned<T>>,
+    /// D_l of one layer after the other.
     derivative: Aligned<T>,
     output: Aligned<T>,
 }
@@ -49,16 +53,21 @@ pub(super) struct Workspace<T> {
 impl<T> Default for Workspace<T> {
     fn default() -> Self {
         let (derivative, output) = (Aligned::default(), Aligned::default());
-        Self { hidden: Vec::new(), derivative, output }
+        Self { hidden: Vec::new(), sums: Vec::new(), derivative, output }
     }
 }
 
 impl<T: Real> Workspace<T> {
     fn prepare(&mut self, layout: &Layout, width: usize) {
         self.hidden.resize_with(layout.hidden.len(), Aligned::default);
-        for (buffer, layer) in self.hidden.iter_mut().zip(&layout.hidden) {
+        self.sums.resize_with(layout.hidden.len(), Aligned::default);
+        let buffers = self.hidden.iter_mut().zip(&mut self.sums);
+        for ((buffer, sums), layer) in buffers.zip(&layout.hidden) {
             buffer.reserve(layer.outputs * width);
             self.derivative.reserve(layer.outputs * width);
+            if layer.skips {
+                sums.reserve(layer.outputs * width);
+            }
         }
         self.output.reserve(layout.output.outputs * width);
     }
@@ -75,14 +84,19 @@ impl<T: Real> Workspace<T> {
         self.prepare(layout, width);
         for (l, layer) in layout.hidden.iter().enumerate() {
             let (before, here) = self.hidden.split_at_mut(l);
-            let before = before.last().map_or(inputs, |a| a.first(layer.inputs * width));
+            let (sums_before, sums) = self.sums.split_at_mut(l);
+            let before = given(layout, before, sums_before, width).unwrap_or(inputs);
             let here = here[0].first_mut(layer.outputs * width);
             let (weights, biases) = layer.of(theta);
             T::product(weights, before, here, layer.outputs, width, layer.inputs);
             let scratch = self.derivative.first_mut(here.len());
             simd::activate(network.activation, biases, here, scratch);
+            if layer.skips {
+                let sums = sums[0].first_mut(here.len()).iter_mut();
+                sums.zip(here).zip(before).for_each(|((sum, here), before)| *sum = *here + *before);
+            }
         }
-        let last = self.hidden.last().map_or(inputs, |a| a.first(layout.output.inputs * width));
+        let last = given(layout, &self.hidden, &self.sums, width).unwrap_or(inputs);
         let (weights, biases) = layout.output.of(theta);
         let Layer { inputs, outputs, .. } = layout.output;
         let f = self.output.first_mut(outputs * width);
@@ -114,7 +128,11 @@ impl<T: Real> Workspace<T> {
         let sums = if likelihood == Likelihood::Normal {
             simd::residuals(tile.targets, f, tile.rows);
             let (squares, sum) = simd::scale_and_sum(factors.0, f);
-            self.add_output_score(network, theta, tile, sum, score);
+            if layout.hidden.last().is_some_and(|layer| layer.skips) {
+                self.add_output_scores(network, theta, tile, score);
+            } else {
+                self.add_output_score(network, theta, tile, sum, score);
+            }
             (squares, T::zero())
         } else {
             let sums = likelihood.slopes(tile.targets, f, tile.rows, factors);
@@ -167,14 +185,10 @@ impl<T: Real> Workspace<T> {
         for (bias, delta) in bias_score.iter_mut().zip(delta.chunks_exact(width)) {
             *bias += delta.iter().copied().sum();
         }
-        let last = layout.hidden.last().zip(self.hidden.last_mut());
-        let Some((last, a)) = last else {
-            let features = tile.inputs;
-            T::accumulate_product_transposed(delta, features, weight_score, outputs, inputs, width);
-            return;
-        };
-        let a = a.first_mut(inputs * width);
+        let a = given(layout, &self.hidden, &self.sums, width).unwrap_or(tile.inputs);
         T::accumulate_product_transposed(delta, a, weight_score, outputs, inputs, width);
+        let Some((last, a)) = layout.hidden.last().zip(self.hidden.last_mut()) else { return };
+        let a = a.first_mut(inputs * width);
         let derivative = self.derivative.first_mut(inputs * width);
         T::transposed_product(weights, delta, derivative, inputs, width, outputs);
         let bias_score = last.of_mut(below).1;
@@ -195,7 +209,7 @@ impl<T: Real> Workspace<T> {
             let Layer { inputs, outputs, .. } = *layer;
             let (before, here) = self.hidden.split_at_mut(l);
             let delta = here[0].first(outputs * width);
-            let a = before.last().map_or(tile.inputs, |a| a.first(inputs * width));
+            let a = given(layout, before, &self.sums[..l], width).unwrap_or(tile.inputs);
             let weight_score = layer.of_mut(score).0;
             match tile.by_row {
                 Some(rows) if l == 0 => {
@@ -215,11 +229,31 @@ impl<T: Real> Workspace<T> {
             if let Some(a) = before.last_mut() {
                 let derivative = self.derivative.first_mut(inputs * width);
                 let (weights, _) = layer.of(theta);
-                T::transposed_product(weights, delta, derivative, inputs, width, outputs);
+                if layer.skips {
+                    // D_l is there still.
+                    T::accumulate_transposed_product(
+                        weights, delta, derivative, inputs, width, outputs,
+                    );
+                } else {
+                    T::transposed_product(weights, delta, derivative, inputs, width, outputs);
+                }
                 let bias_score = layout.hidden[l - 1].of_mut(score).1;
                 let a = a.first_mut(inputs * width);
                 simd::HiddenBackward { derivative, a, bias_score }.run(activation);
             }
         }
     }
+}
+
+/// What the last of some hidden layers gives; none where there is none.
+fn given<'a, T: Real>(
+    layout: &Layout,
+    hidden: &'a [Aligned<T>],
+    sums: &'a [Aligned<T>],
+    width: usize,
+) -> Option<&'a [T]> {
+    let last = hidden.len().checked_sub(1)?;
+    let layer = &layout.hidden[last];
+    let from = if layer.skips { &sums[last] } else { &hidden[last] };
+    Some(from.first(layer.outputs * width))
 }

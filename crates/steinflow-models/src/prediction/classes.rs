@@ -1,9 +1,12 @@
 //! Predictions of classes and their scores: for every row the mean over particles of the probability of each class.
 
+use rayon::prelude::*;
 use steinflow::Error;
+use steinflow::random::{Purpose, stream};
 
 use super::{LeaveOneOut, mean, require_length};
 use crate::Result;
+use crate::regression::draw_class;
 
 /// The classes of every row of test data, as each particle sees them.
 ///
@@ -68,6 +71,20 @@ impl ClassPredictive {
             *sum /= particles;
         }
         sums
+    }
+
+    /// Data sets of all rows, classes by their numbers, drawn from the particles in turn.
+    pub fn draws(&self, count: usize, seed: u64) -> Vec<Vec<f64>> {
+        let set = |set: usize| {
+            let mut random = stream(seed, Purpose::Prediction, 0, set as u64);
+            let row = |row: &Vec<f64>| {
+                let particle = set % (row.len() / self.classes);
+                let own = row[particle * self.classes..][..self.classes].iter();
+                draw_class(&own.map(|log| log.exp()).collect::<Vec<_>>(), &mut random)
+            };
+            self.rows.iter().map(row).collect()
+        };
+        (0..count).into_par_iter().map(set).collect()
     }
 
     /// Every row's log P of the class that was seen.

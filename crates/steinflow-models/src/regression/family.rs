@@ -109,6 +109,12 @@ pub trait Family: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// One draw of y, in the target's own units.
     fn draw(&self, eta: &[f64], extras: &[f64], random: &mut ChaCha8Rng) -> f64;
 
+    /// A target as it is, or, where only a bound of it is known, a draw of what is beyond.
+    fn complete(&self, eta: &[f64], extras: &[f64], y: f64, random: &mut ChaCha8Rng) -> f64 {
+        let _ = (eta, extras, random);
+        y
+    }
+
     /// log p(y) of a target in its own units.
     fn log_density(&self, eta: &[f64], extras: &[f64], y: f64) -> f64;
 

@@ -15,7 +15,6 @@ use super::{
 };
 use crate::Result;
 use crate::data::{Recipe, Table, TableError};
-use crate::prediction::check::{OF_NUMBERS, share_of};
 use crate::prediction::{Check, LeaveOneOut, left_out_weights};
 
 /// What predicts, together with parameters in the units of the table.
@@ -215,41 +214,41 @@ impl Fitted {
     pub fn checks(&self, parameters: &Matrix<f64>, table: &Table) -> Result<Vec<Check>> {
         const MOST_SETS: usize = 400;
         const MOST_NUMBERS: usize = 20_000_000;
-        // When an event would have come that was not seen is not in the data.
-        let targets = self.targets(table)?.filter(|_| !self.is_survival());
-        let Some(targets) = targets else { return Ok(Vec::new()) };
+        let Some(targets) = self.targets(table)? else { return Ok(Vec::new()) };
         let count = MOST_SETS.min(MOST_NUMBERS / targets.len()).clamp(1, parameters.rows().max(1));
         let some = Matrix::from_fn(count, parameters.cols(), |i, j| {
             parameters.row((i + 1) * parameters.rows() / count - 1)[j]
         });
-        let rows: Vec<Vec<f64>> = with_family!(&self.family, family => {
+        // When an event would have come that was not seen is drawn for every set anew.
+        let most_completed = if self.is_survival() { count } else { 1 };
+        let rows: Vec<[Vec<f64>; 2]> = with_family!(&self.family, family => {
             let lines = self.lines(family, &some, table, false)?;
             let of_row = |row: usize| {
-                let mut drawn = Vec::with_capacity(count);
+                let (mut drawn, mut completed) = (Vec::with_capacity(count), Vec::new());
                 lines.each_draw(row, |eta, extras, random| {
                     drawn.push(family.draw(eta, extras, random));
+                    if completed.len() < most_completed {
+                        completed.push(family.complete(eta, extras, targets[row], random));
+                    }
                 });
-                drawn
+                [drawn, completed]
             };
             (0..targets.len()).into_par_iter().map(of_row).collect()
         });
-        // Fewer, where each draw takes long.
-        let count = rows.first().map_or(0, Vec::len);
-        let sets: Vec<Vec<f64>> =
-            (0..count).map(|set| rows.iter().map(|row| row[set]).collect()).collect();
-        let sets = || sets.iter().map(Vec::as_slice);
-        if self.classes().is_empty() {
-            let number = |(name, statistic)| Check::new(name, statistic, &targets, sets());
-            let mut found: Vec<Check> = OF_NUMBERS.into_iter().map(number).collect();
-            if let Kind::Poisson(_) | Kind::NegativeBinomial(_) = self.family {
-                found.push(Check::new("share of 0", share_of(0.0), &targets, sets()));
-            }
-            return Ok(found);
-        }
-        let class = |(k, name): (usize, &String)| {
-            Check::new(format!("share of {name}"), share_of(k as f64), &targets, sets())
+        // Fewer than asked for, where each draw takes long.
+        let sets = |which: usize| -> Vec<Vec<f64>> {
+            let count = rows.first().map_or(0, |row| row[which].len());
+            (0..count).map(|set| rows.iter().map(|row| row[which][set]).collect()).collect()
         };
-        Ok(self.classes().iter().enumerate().map(class).collect())
+        let (drawn, seen) = (sets(0), sets(1));
+        if !self.classes().is_empty() {
+            return Ok(Check::of_classes(self.classes(), &seen, &drawn));
+        }
+        let mut found = Check::of_numbers(&seen, &drawn);
+        if let Kind::Poisson(_) | Kind::NegativeBinomial(_) = self.family {
+            found.push(Check::share("share of 0".to_owned(), 0.0, &seen, &drawn));
+        }
+        Ok(found)
     }
 
     /// How well each row of the table that it was fitted to would be predicted without it.

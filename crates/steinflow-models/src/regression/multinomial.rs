@@ -129,7 +129,7 @@ pub(super) fn moments_of(probabilities: &[f64]) -> (f64, f64) {
 }
 
 /// The number of a class that is drawn.
-pub(super) fn draw_class(probabilities: &[f64], random: &mut ChaCha8Rng) -> f64 {
+pub(crate) fn draw_class(probabilities: &[f64], random: &mut ChaCha8Rng) -> f64 {
     let level: f64 = StandardUniform.sample(random);
     let mut sum = 0.0;
     let below = probabilities.iter().take_while(|&&p| {

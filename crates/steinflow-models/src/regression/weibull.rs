@@ -96,6 +96,17 @@ impl Family for Weibull {
         eta[0].exp() * one.powf(extras[0].exp())
     }
 
+    fn complete(&self, eta: &[f64], extras: &[f64], y: f64, random: &mut ChaCha8Rng) -> f64 {
+        if y > 0.0 {
+            return y;
+        }
+        // What is left of the hazard that a time has to use up does not depend on how much of it is.
+        let noise = extras[0].exp();
+        let used = ((y.abs().ln() - eta[0]) / noise).exp();
+        let one: f64 = Exp1.sample(random);
+        eta[0].exp() * (used + one).powf(noise)
+    }
+
     fn log_density(&self, eta: &[f64], extras: &[f64], y: f64) -> f64 {
         let u = (y.abs().ln() - eta[0]) / extras[0].exp();
         let of_event = if y > 0.0 { u - extras[0] - y.ln() } else { 0.0 };

@@ -275,7 +275,7 @@ pub fn long_run(model: &dyn Model<f64>) -> Vec<(f64, f64)> {
 }
 
 /// Solves A x = b by elimination.
-fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
+pub fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
     let dim = b.len();
     for i in 0..dim {
         for k in i + 1..dim {

@@ -13,7 +13,7 @@ use crate::support::{at, random_points};
 
 /// `rows` pupils of each of six schools, which differ by `between` in level and slope, with targets of
 /// every kind.
-fn data(name: &str, rows: usize, between: f64) -> PathBuf {
+pub fn data(name: &str, rows: usize, between: f64) -> PathBuf {
     let mut text = "hours,school,score,passed,books,grade\n".to_owned();
     let (noise, schools) = (random_points(6 * rows, 2, 1.0, 31), random_points(6, 2, between, 32));
     for i in 0..6 * rows {
@@ -34,7 +34,7 @@ fn words(list: &str) -> Option<Vec<String>> {
     Some(list.split_whitespace().map(str::to_owned).collect())
 }
 
-fn spec(model: &str, target: &str, data: &Path, slopes: bool) -> ModelSpec {
+pub fn spec(model: &str, target: &str, data: &Path, slopes: bool) -> ModelSpec {
     ModelSpec {
         data: Some(data.to_owned()),
         target: Some(target.to_owned()),

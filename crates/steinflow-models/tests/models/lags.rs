@@ -7,6 +7,7 @@ use steinflow::Matrix;
 use steinflow_models::data::read_new_rows;
 use steinflow_models::{ModelSpec, build};
 
+use crate::families::{long_run, solve};
 use crate::support::random_points;
 
 /// y[t] = 3 + 0.6 y[t−1] − 0.3 y[t−2] + N(0, 0.5²).
@@ -69,6 +70,53 @@ fn an_autoregression_has_the_coefficients_of_least_squares() {
     let next = a + b * y[ROWS - 1] + c * y[ROWS - 2];
     assert!((predicted[ROWS - 2].mean - next).abs() < 1e-9);
     assert!((predicted[ROWS - 2].sd - 0.5).abs() < 1e-9);
+}
+
+/// Under a wide prior the coefficients given σ are least squares', and σ, under Exponential(1) in standard deviations of
+/// the target, is summed over.
+#[test]
+fn an_autoregression_that_learns_its_noise_is_that_of_quadrature() {
+    const ROWS: usize = 120;
+    let y = series(ROWS);
+    let path = write("series-noise.csv", y.iter().map(ToString::to_string));
+    let wide = ModelSpec { noise_sd: None, prior_sd: Some(100.0), ..spec(path, 2) };
+    let model = build::<f64>(&wide).unwrap();
+    let x = |t: usize| [1.0, y[t - 1], y[t - 2]];
+    let sum = |of: &dyn Fn(usize) -> f64| (2..ROWS).map(of).sum::<f64>();
+    let gram: Vec<Vec<f64>> =
+        (0..3).map(|i| (0..3).map(|j| sum(&|t| x(t)[i] * x(t)[j])).collect()).collect();
+    let estimate = solve(gram.clone(), (0..3).map(|i| sum(&|t| x(t)[i] * y[t])).collect());
+    let line = |t: usize| x(t).iter().zip(&estimate).map(|(x, b)| x * b).sum::<f64>();
+    let squares = sum(&|t| (y[t] - line(t)).powi(2));
+    let count = (ROWS - 2) as f64;
+    let mean = sum(&|t| y[t]) / count;
+    let unit = (sum(&|t| (y[t] - mean).powi(2)) / count).sqrt();
+    // Σ w, Σ wσ and Σ wσ² over a grid of log σ.
+    let mut sums = [0.0; 3];
+    for k in 0..4000 {
+        let log = (squares / count).ln() / 2.0 + (f64::from(k) - 2000.0) / 4000.0;
+        let sigma = log.exp();
+        let centre = -0.5 * count * (1.0 + (squares / count).ln());
+        let weight =
+            (3.0 - count) * log - 0.5 * squares / (sigma * sigma) - sigma / unit + log - centre;
+        for (power, sum) in sums.iter_mut().enumerate() {
+            *sum += weight.exp() * sigma.powi(power as i32);
+        }
+    }
+    let (noise, square) = (sums[1] / sums[0], sums[2] / sums[0]);
+    let mut exact: Vec<(f64, f64)> = (0..3)
+        .map(|j| {
+            let mut own = vec![0.0; 3];
+            own[j] = 1.0;
+            (estimate[j], (square * solve(gram.clone(), own)[j]).sqrt())
+        })
+        .collect();
+    exact.push((noise, (square - noise * noise).sqrt()));
+    for (j, (found, exact)) in long_run(&*model).iter().zip(&exact).enumerate() {
+        // 2000 effective draws: about four of their standard errors.
+        assert!((found.0 - exact.0).abs() < 0.1 * exact.1, "{j}: {found:?}, {exact:?}");
+        assert!((found.1 / exact.1 - 1.0).abs() < 0.06, "{j}: {found:?}, {exact:?}");
+    }
 }
 
 #[test]

@@ -8,9 +8,12 @@ mod exact_answers;
 mod false_alarms;
 mod families;
 mod fits;
+mod gibbs;
 mod groups;
 mod lags;
 mod long_runs;
+#[path = "../shared/metropolis.rs"]
+mod metropolis;
 mod mixtures;
 mod processes;
 mod reference;

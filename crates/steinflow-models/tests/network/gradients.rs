@@ -38,8 +38,9 @@ fn the_score_matches_the_naive_twin() {
         let model = model::<f64>(hidden, activation, &data, precisions);
         let start = model.start_sample(2, 3).unwrap();
         let hidden = hidden.to_vec();
-        let twin =
-            Autodiff::new(Naive { hidden, activation, data, precisions, batch: batch.clone() });
+        let (residual, own) = (false, batch.clone());
+        let twin = Naive { hidden, activation, residual, data, precisions, batch: own };
+        let twin = Autodiff::new(twin);
         for i in 0..2 {
             // Biases too must be away from 0.
             let theta: Vec<f64> = start.row(i).iter().map(|x| x + 0.05).collect();
@@ -49,6 +50,42 @@ fn the_score_matches_the_naive_twin() {
             assert!(disagreement(&score, &expected_score) < 1e-11, "{score:?} {expected_score:?}");
         }
     });
+}
+
+/// Layers that add what they are given: all of them, those at the top, those below, and none beside two that are equally
+/// wide but not in a row.
+#[test]
+fn the_score_of_residual_layers_matches_the_naive_twin() {
+    let shapes: [&[usize]; 5] = [&[6, 6], &[5, 5, 5], &[4, 7, 7], &[7, 7, 4], &[5, 3, 5]];
+    for hidden in shapes {
+        for activation in [Activation::Relu, Activation::Tanh] {
+            for batch in [None, Some(batch(37))] {
+                // As many features as units: what comes from outside is not added.
+                let (data, precisions) = (data(37, 5), learned());
+                let architecture = |residual| {
+                    let hidden = hidden.to_vec();
+                    Architecture { hidden, activation, residual, ..Default::default() }
+                };
+                let build = |residual| {
+                    Bnn::<f64>::new(&architecture(residual), &data.0, &data.1, precisions).unwrap()
+                };
+                let (model, plain) = (build(true), build(false));
+                let start = model.start_sample(1, 3).unwrap();
+                let theta: Vec<f64> = start.row(0).iter().map(|x| x + 0.05).collect();
+                let (hidden, residual, own) = (hidden.to_vec(), true, batch.clone());
+                let is_wide = hidden.windows(2).any(|pair| pair[0] == pair[1]);
+                let data = data.clone();
+                let twin = Naive { hidden, activation, residual, data, precisions, batch: own };
+                let (value, score) = at(&model, &theta, batch.as_ref());
+                let (expected, expected_score) = at(&Autodiff::new(twin), &theta, None);
+                assert!((value - expected).abs() < 1e-11 * expected.abs().max(1.0));
+                let worst = disagreement(&score, &expected_score);
+                assert!(worst < 1e-11, "{:?}: {worst}", architecture(true));
+                let same = value == at(&plain, &theta, batch.as_ref()).0;
+                assert_eq!(same, !is_wide, "{:?}", architecture(true));
+            }
+        }
+    }
 }
 
 #[test]

@@ -6,6 +6,9 @@ mod closed_form;
 mod gradients;
 mod invariance;
 mod learning;
+mod long_runs;
+#[path = "../shared/metropolis.rs"]
+mod metropolis;
 mod naive;
 mod noise;
 mod prediction;

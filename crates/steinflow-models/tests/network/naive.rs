@@ -9,6 +9,7 @@ use steinflow_models::network::{Activation, Precision, Precisions};
 pub struct Naive {
     pub hidden: Vec<usize>,
     pub activation: Activation,
+    pub residual: bool,
     pub data: (Matrix<f64>, Vec<f64>),
     pub precisions: Precisions,
     pub batch: Option<Minibatch>,
@@ -28,7 +29,7 @@ impl Naive {
     fn network<D: DualNum<Primitive = f64> + Copy>(&self, theta: &[D], x: &[f64]) -> D {
         let mut a: Vec<D> = x.iter().map(|&x| D::from(x)).collect();
         let mut rest = theta;
-        for &units in self.hidden.iter().chain(&[1]) {
+        for (layer, &units) in self.hidden.iter().chain(&[1]).enumerate() {
             let (weights, after) = rest.split_at(a.len() * units);
             let (biases, after) = after.split_at(units);
             let z = |k: usize| {
@@ -37,7 +38,7 @@ impl Naive {
             };
             let z: Vec<D> = (0..units).map(z).collect();
             rest = after;
-            a = z;
+            let given = std::mem::replace(&mut a, z);
             let is_output = rest.len() <= theta.len() - self.weights();
             for a in &mut a {
                 *a = match self.activation {
@@ -46,6 +47,9 @@ impl Naive {
                     Activation::Relu => *a * 0.0,
                     Activation::Tanh => a.tanh(),
                 };
+            }
+            if self.residual && layer > 0 && !is_output && given.len() == a.len() {
+                a.iter_mut().zip(given).for_each(|(a, given)| *a += given);
             }
         }
         a[0]

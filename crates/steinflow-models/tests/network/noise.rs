@@ -12,7 +12,8 @@ use crate::support::{at, data, disagreement, fixed, learned, normals};
 
 fn architecture(hidden: &[usize]) -> Architecture {
     let hidden = hidden.to_vec();
-    Architecture { hidden, activation: Activation::Tanh, noise_by_input: true, classes: 0 }
+    let activation = Activation::Tanh;
+    Architecture { hidden, activation, noise_by_input: true, ..Default::default() }
 }
 
 fn network<T: Real>(

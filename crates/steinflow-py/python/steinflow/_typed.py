@@ -86,6 +86,7 @@ class ModelOptions(TypedDict, total=False):
     event: str | None
     hidden: Sequence[int] | None
     activation: str | None
+    residual: bool | None
     noise: str | None
     noise_precision: float | None
     noise_rate: float | None
