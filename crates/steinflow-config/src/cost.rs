@@ -1,8 +1,8 @@
 //! How long a run takes on this machine's processor and on a GPU: what `--device auto` compares.
 //!
-//! Fitted to single steps on a machine with 16 threads and one H200 (`benches/runs/2026-11-17-h200`); every row of
-//! that file is met within a factor of 2.5, which the tests below ask for. A step is so many moves; with N particles,
-//! D numbers in a particle's state and T threads, in seconds,
+//! Fitted to single steps on a machine with 16 threads and one H200 (`benches/runs/2026-11-17-h200`); the tests below ask
+//! that the rows of that file are met within a factor of 2.5, and say which two kinds are left out. A step is so many
+//! moves; with N particles, D numbers in a particle's state, d coordinates and T threads, in seconds,
 //!
 //! ```text
 //! processor   15e-6 a move + 0.25e-9 min(N², 1.5e5)(D + 33) a step + 0.065e-9 N²(D + 60)/T a move
