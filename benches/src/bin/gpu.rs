@@ -141,7 +141,7 @@ fn time<T: Real>(work: &Work, target: &dyn LogDensity<T>) -> Result<()> {
     };
     let cuda = Cuda::new(0, &method, &parameters, kernel.clone())?;
     let cuda = if work.is_fast { cuda.fast() } else { cuda };
-    Engine::<T>::check(&cuda, &request)?;
+    Engine::<T>::check(&cuda, &request, target)?;
     let on_gpu = rounds(&mut *cuda.start(parts()?, &request)?, work.moves)?;
     let on_host = if work.on_host {
         Some(rounds(&mut *Host.start(parts()?, &request)?, work.moves.min(20))?)
@@ -205,7 +205,7 @@ fn time_network(
     };
     let cuda = Cuda::new(0, &method, &parameters, kernel.clone())?;
     let cuda = if is_fast { cuda.fast() } else { cuda };
-    Engine::<f32>::check(&cuda, &request)?;
+    Engine::<f32>::check(&cuda, &request, &model)?;
     let on_gpu = rounds_of(&mut *cuda.start(parts()?, &request)?, steps, splits)?;
     let on_host = if on_host {
         let steps = if particles > 500 { 2 } else { steps.min(50) };

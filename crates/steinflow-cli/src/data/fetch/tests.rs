@@ -307,7 +307,7 @@ fn a_published_file_is_kept_to_the_byte_or_not_at_all() {
 #[test]
 fn every_set_is_read_in_its_publishers_format() {
     let Some(folder) = std::env::var_os("STEINFLOW_DATA") else {
-        let _ = writeln!(std::io::stderr(), "skipped: STEINFLOW_DATA is not set");
+        let _ = writeln!(io::stderr(), "skipped: STEINFLOW_DATA is not set");
         return;
     };
     let mut read = 0;
