@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::peers::Peers;
-use crate::work::{Make, Ours};
+use crate::work::{FLOOR, Make};
 use crate::{Result, inputs};
 
 /// A turn lasts about this long, so that clocks and pipes do not count.
@@ -68,10 +68,15 @@ impl Contest {
         let mut contenders = vec![Contender {
             name: "steinflow".to_owned(),
             difference: None,
-            repeats: if make.is_long { 1 } else { repeats(|n| time_ours(&mut *ours, n))? },
+            repeats: if make.is_long { 1 } else { repeats(|n| time_ours(|| ours.repeat(), n))? },
             // What takes so long needs no second turn: the answer is the first.
             seconds: if make.is_long { vec![answered] } else { Vec::new() },
         }];
+        if ours.floor()? {
+            let repeats = repeats(|n| time_ours(|| ours.floor().map(drop), n))?;
+            let (name, seconds) = (FLOOR.to_owned(), Vec::new());
+            contenders.push(Contender { name, difference: None, repeats, seconds });
+        }
         for name in names {
             let Some(peers) = &mut peers else { break };
             let begun = Instant::now();
@@ -106,11 +111,11 @@ impl Contest {
         }
         for _ in 0..if make.is_long { 0 } else { rounds } {
             for contender in &mut contenders {
-                let total = match &mut peers {
-                    Some(peers) if contender.name != "steinflow" => {
-                        peers.time(&contender.name, contender.repeats)?
-                    }
-                    _ => time_ours(&mut *ours, contender.repeats)?,
+                let repeats = contender.repeats;
+                let total = match (&mut peers, contender.name.as_str()) {
+                    (_, FLOOR) => time_ours(|| ours.floor().map(drop), repeats)?,
+                    (Some(peers), name) if name != "steinflow" => peers.time(name, repeats)?,
+                    _ => time_ours(|| ours.repeat(), repeats)?,
                 };
                 contender.seconds.push(total / contender.repeats as f64);
             }
@@ -164,12 +169,12 @@ fn in_words(seconds: f64) -> String {
     }
 }
 
-fn time_ours(ours: &mut dyn Ours, repeats: usize) -> Result<f64> {
+fn time_ours(mut once: impl FnMut() -> Result<()> + Send, repeats: usize) -> Result<f64> {
     // On a thread of the pool, as a run is.
     rayon::scope(|_| {
         let begun = Instant::now();
         for _ in 0..repeats {
-            ours.repeat().map_err(|error| error.to_string())?;
+            once().map_err(|error| error.to_string())?;
         }
         Ok(begun.elapsed().as_secs_f64())
     })

@@ -2,6 +2,7 @@
 
 mod kernel_sums;
 mod network;
+mod regressions;
 mod svgd;
 
 use std::path::Path;
@@ -16,7 +17,14 @@ pub trait Ours: Send {
     /// Does it once from the common inputs; before any repetition.
     fn answer(&mut self) -> Result<Vec<f32>>;
     fn repeat(&mut self) -> Result<()>;
+    /// Does only the arithmetic that nobody can do without; false where that is not known.
+    fn floor(&mut self) -> Result<bool> {
+        Ok(false)
+    }
 }
+
+/// What [`Ours::floor`] is called among the contenders.
+pub const FLOOR: &str = "the arithmetic alone";
 
 /// A work before it is set up.
 pub struct Make {
@@ -36,7 +44,8 @@ pub struct Make {
 type Setup = Box<dyn Fn(&Path) -> Result<Box<dyn Ours>>>;
 
 pub fn all(quick: bool) -> Vec<Make> {
-    let works = svgd::all().into_iter().chain(network::all()).chain(kernel_sums::all());
+    let works = svgd::all().into_iter().chain(regressions::all());
+    let works = works.chain(network::all()).chain(kernel_sums::all());
     works.filter(|make| !quick || !make.is_long).collect()
 }
 

@@ -148,7 +148,7 @@ pub struct UciArguments {
     /// Only these splits: a number K or a range as in 0-9 [default: all].
     #[arg(long, value_name = "RANGE", value_parser = split_range)]
     pub splits: Option<std::ops::RangeInclusive<usize>>,
-    /// `paper`, `best`, or a TOML file like theirs.
+    /// `paper`, `best`, `noise`, or a TOML file like theirs.
     #[arg(long, value_name = "NAME", default_value = "paper")]
     pub settings: String,
     /// Where to look for the data sets, before $STEINFLOW_DATA and the cache.

@@ -263,10 +263,10 @@ fn checks_table(checks: &[Check]) -> String {
     };
     let rows: Vec<_> = checks.iter().map(check).collect();
     let header = ["", "data", "drawn from the fit (90 %)", "above the data"];
-    match rows.is_empty() {
-        true => String::new(),
-        false => table("The data beside data that the fit draws", &header, &rows),
+    if rows.is_empty() {
+        return String::new();
     }
+    table("The data beside data that the fit draws", &header, &rows)
 }
 
 pub(super) fn citation(versions: &[&str]) -> String {

@@ -13,9 +13,10 @@ use crate::error::Result;
 use steinflow_config::Settings;
 
 /// The settings that ship with the command, by name.
-const SHIPPED: [(&str, &str); 2] = [
+const SHIPPED: [(&str, &str); 3] = [
     ("paper", include_str!("../../../../../experiments/uci/paper.toml")),
     ("best", include_str!("../../../../../experiments/uci/best.toml")),
+    ("noise", include_str!("../../../../../experiments/uci/noise.toml")),
 ];
 
 pub struct Plan {
