@@ -6,6 +6,7 @@
 
 mod conclusion;
 mod examination;
+mod modes;
 
 pub(super) use examination::LARGEST_R_HAT;
 use examination::look_at_the_stop_rule;

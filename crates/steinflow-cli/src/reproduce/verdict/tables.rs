@@ -41,9 +41,10 @@ impl<'a> Line<'a> {
     fn why(&self) -> String {
         let headline = self.evidence.split(". ").next().unwrap_or_default();
         let why = headline.split_once(": ").map_or(headline, |(_, why)| why);
-        let why =
-            why.split(|c: char| c.is_ascii_digit() || "(,;".contains(c)).next().unwrap_or(why);
         let why = why.strip_prefix("the stop rule is not met: ").unwrap_or(why);
+        let why = why.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+        let end = why.find(|c: char| c.is_ascii_digit() || "(,;".contains(c));
+        let why = &why[..end.unwrap_or(why.len())];
         why.trim().trim_end_matches(':').to_owned()
     }
 }
@@ -166,11 +167,12 @@ mod tests {
             \"ring\",\"svgd, cut short\",1,trust,means right,0.1,0.5,1,1,9,\"Means may be used: they are. x 1\"\n\
             \"ring\",\"auto\",1,not-converged,good,0.1,1,1,1,9,\
             \"Use nothing of it yet: the stop rule is not met: does not mix (R̂ 1.17): several. x 1\"\n\
+            \"ring\",\"ld\",1,not-converged,good,0,1,1,1,9,\"Use nothing of it yet: 8 steps are few. x 1\"\n\
             \"ring\",\"auto\",2,error,,,,,,,\"no\"\n\
             \"ball\",\"auto\",1,trust,good,0.1,1,1,1,9,\"Means may be used: they are. x 1\"\n";
         let table = of(csv);
-        assert!(table.contains("3 runs. 2 were trusted, 1 of them wrongly: 50.0 %"), "{table}");
-        let ring = "| ring | 0 · 0 · 1 · 0 |  | 1 · 0 · 0 · 0 |  |  | 1 svgd, cut short | 1 does not mix |";
+        assert!(table.contains("4 runs. 2 were trusted, 1 of them wrongly: 50.0 %"), "{table}");
+        let ring = "| ring | 0 · 0 · 1 · 0 |  | 2 · 0 · 0 · 0 |  |  | 1 svgd, cut short | 1 does not mix; 1 steps are few |";
         assert!(table.contains(ring), "{table}");
         assert!(table.contains("| auto | 2 | 1 | 0 | 0 |"), "{table}");
     }
