@@ -95,6 +95,23 @@ pub(super) fn sums_over_rows<T: Real, const K: usize>(
     )
 }
 
+/// Σ x.
+pub(super) fn sum<T: Real>(values: &[T]) -> f64 {
+    vectorised(
+        #[inline(always)]
+        || {
+            let mut sums = [0.0; LANES];
+            let (chunks, rest) = values.as_chunks::<LANES>();
+            for chunk in chunks {
+                for lane in 0..LANES {
+                    sums[lane] += chunk[lane].as_f64();
+                }
+            }
+            sums.iter().sum::<f64>() + rest.iter().map(|x| x.as_f64()).sum::<f64>()
+        },
+    )
+}
+
 /// Σ log x of a chunk of positive numbers, by the product of their mantissas and the sum of their exponents.
 pub(super) fn sum_of_logs<T: Real>(values: &[T]) -> f64 {
     const MANTISSA: u64 = (1 << 52) - 1;
@@ -106,16 +123,22 @@ pub(super) fn sum_of_logs<T: Real>(values: &[T]) -> f64 {
             let (mut product, mut exponents) = ([1.0; LANES], [0; LANES]);
             // What is not finite has a mantissa and an exponent too.
             let mut total = [0.0; LANES];
-            for values in values.chunks(LANES) {
-                for (lane, value) in values.iter().enumerate() {
-                    let value = value.as_f64();
+            // Of known length, without which the compiler takes one number at a time.
+            let (chunks, rest) = values.as_chunks::<LANES>();
+            let mut last = [T::one(); LANES];
+            last[..rest.len()].copy_from_slice(rest);
+            for chunk in chunks.iter().chain([&last]) {
+                for lane in 0..LANES {
+                    let value = chunk[lane].as_f64();
                     let bits = value.to_bits();
                     product[lane] *= f64::from_bits((bits & MANTISSA) | ONE);
                     exponents[lane] += bits >> 52;
                     total[lane] += value;
                 }
             }
-            let exponents = exponents.iter().sum::<u64>() as f64 - 1023.0 * values.len() as f64;
+            // What fills the last chunk up is 1, whose exponent counts as any.
+            let taken = (values.len() / LANES + 1) * LANES;
+            let exponents = exponents.iter().sum::<u64>() as f64 - 1023.0 * taken as f64;
             let guard = 0.0 * total.iter().sum::<f64>();
             product.iter().product::<f64>().ln() + std::f64::consts::LN_2 * exponents + guard
         },

@@ -7,7 +7,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use steinflow::{Error, Real};
 
-use super::elementary::{CHUNK, raise, sum_of_logs, sums_over_rows, vectorised};
+use super::elementary::{CHUNK, raise, sum, sum_of_logs, sums_over_rows, vectorised};
 use super::family::{Family, log_exponential};
 use super::listed::{Listed, Observed};
 use super::multinomial::draw_class;
@@ -84,14 +84,23 @@ impl Parts {
             raise(top, terms);
         }
         for terms in shares.chunks_exact_mut(y.len()) {
-            terms.iter_mut().zip(&*top).for_each(|(term, &top)| *term = top - *term);
+            vectorised(
+                #[inline(always)]
+                || terms.iter_mut().zip(&*top).for_each(|(term, &top)| *term = top - *term),
+            );
             T::exp_of_negated(terms, T::one());
-            total.iter_mut().zip(&*terms).for_each(|(total, &term)| *total += term);
+            vectorised(
+                #[inline(always)]
+                || total.iter_mut().zip(&*terms).for_each(|(total, &term)| *total += term),
+            );
         }
         for terms in shares.chunks_exact_mut(y.len()) {
-            terms.iter_mut().zip(&*total).for_each(|(term, &total)| *term /= total);
+            vectorised(
+                #[inline(always)]
+                || terms.iter_mut().zip(&*total).for_each(|(term, &total)| *term /= total),
+            );
         }
-        top.iter().map(|top| top.as_f64()).sum::<f64>() + sum_of_logs(total)
+        sum(top) + sum_of_logs(total)
     }
 
     /// log(wₖ/σₖ) − ((r − dₖ)/σₖ)²/2 of every component, and the logarithm of the sum of their exponentials.

@@ -6,7 +6,7 @@ use rand_distr::{Distribution, StandardUniform};
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
-use super::elementary::{CHUNK, raise, sum_of_logs, vectorised};
+use super::elementary::{CHUNK, raise, sum, sum_of_logs, vectorised};
 use super::family::Family;
 use super::listed::{Listed, Observed};
 use super::{Design, with_options};
@@ -48,7 +48,7 @@ impl Family for Multinomial {
         _extras: &[f64],
         _slopes: &mut [f64],
     ) -> f64 {
-        let (rows, mut sum) = (y.len(), 0.0);
+        let (rows, mut found) = (y.len(), 0.0);
         for first in (0..rows).step_by(CHUNK) {
             let own = first..rows.min(first + CHUNK);
             let y = &y[own.clone()];
@@ -81,7 +81,7 @@ impl Family for Multinomial {
                     || total.iter_mut().zip(&*line).for_each(|(total, &x)| *total += x),
                 );
             }
-            sum -= of_seen.iter().map(|x| x.as_f64()).sum::<f64>() + sum_of_logs(total);
+            found -= sum(of_seen) + sum_of_logs(total);
             for (k, line) in eta.chunks_exact_mut(rows).enumerate() {
                 let class = T::of((k + 1) as f64);
                 let rows = line[own.clone()].iter_mut().zip(&*total).zip(y);
@@ -96,7 +96,7 @@ impl Family for Multinomial {
                 );
             }
         }
-        sum
+        found
     }
 
     fn moments(&self, eta: &[f64], extras: &[f64]) -> (f64, f64) {

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
-use super::elementary::{CHUNK, sum_of_logs, sums_over_rows, vectorised};
+use super::elementary::{CHUNK, sum, sum_of_logs, sums_over_rows, vectorised};
 use super::family::{Family, log_exponential};
 use super::listed::{Listed, Observed};
 use super::multinomial::{draw_class, moments_of};
@@ -69,13 +69,17 @@ fn between<T: Real>(cutpoints: &[f64], eta: &mut [T], y: &[T], sums: &mut [[f64;
         #[inline(always)]
         || {
             for ((((((&below, &above), of_below), of_above), eta), total), log) in rows {
-                let (a, b) = (one + *of_below, one + *of_above);
+                // Copied first: a choice between places, and not between numbers, would be a branch.
+                let (decay_below, decay_above) = (*of_below, *of_above);
+                let (a, b) = (one + decay_below, one + decay_above);
                 *log = if below > zero { -below } else { zero };
                 *log += if above < zero { above } else { zero };
                 *total = a * b;
-                *of_below = if below > zero { one } else { *of_below } / a;
-                *of_above = if above < zero { one } else { *of_above } / b;
-                *eta = *of_below - *of_above;
+                let (from_below, from_above) = (
+                    if below > zero { one } else { decay_below } / a,
+                    if above < zero { one } else { decay_above } / b,
+                );
+                (*of_below, *of_above, *eta) = (from_below, from_above, from_below - from_above);
             }
         },
     );
@@ -86,11 +90,15 @@ fn between<T: Real>(cutpoints: &[f64], eta: &mut [T], y: &[T], sums: &mut [[f64;
             y,
             of_above,
             #[inline(always)]
-            |below, y, above| if y == class { [*below, *above, one] } else { [zero; 3] },
+            |below, y, above| {
+                // A factor is one choice for all three, and loops with one are vectorised well.
+                let own = if y == class { one } else { zero };
+                [*below * own, *above * own, own]
+            },
         );
         sums.iter_mut().zip(of_class).for_each(|(sum, own)| *sum += own);
     }
-    logs.iter().map(|log| log.as_f64()).sum::<f64>() - sum_of_logs(totals)
+    sum(logs) - sum_of_logs(totals)
 }
 
 impl Ordinal {

@@ -99,8 +99,8 @@ fn an_autoregression_that_learns_its_noise_is_that_of_quadrature() {
         let centre = -0.5 * count * (1.0 + (squares / count).ln());
         let weight =
             (3.0 - count) * log - 0.5 * squares / (sigma * sigma) - sigma / unit + log - centre;
-        for (power, sum) in sums.iter_mut().enumerate() {
-            *sum += weight.exp() * sigma.powi(power as i32);
+        for (power, sum) in [1.0, sigma, sigma * sigma].into_iter().zip(&mut sums) {
+            *sum += weight.exp() * power;
         }
     }
     let (noise, square) = (sums[1] / sums[0], sums[2] / sums[0]);

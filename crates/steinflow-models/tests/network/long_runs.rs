@@ -33,7 +33,7 @@ fn weights_prior(w: &[f64], log_lambda: f64) -> f64 {
 
 /// Compares moments of what is seen of draws of a long run and of Metropolis's.
 fn compare(
-    architecture: Architecture,
+    architecture: &Architecture,
     targets: impl Fn(f64, f64) -> f64,
     log_likelihood: impl Fn(&[f64], f64, f64) -> f64,
     seen: impl Fn(&[f64]) -> Vec<f64>,
@@ -46,7 +46,7 @@ fn compare(
     let (shape, rate) = PRIOR;
     let learned = Precision::Learned { shape, rate };
     let precisions = Precisions { noise: learned, weights: learned };
-    let model = Bnn::<f64>::new(&architecture, &inputs, &targets, precisions).unwrap();
+    let model = Bnn::<f64>::new(architecture, &inputs, &targets, precisions).unwrap();
     let count = 2 + 2 * architecture.outputs();
     let log_density = |theta: &[f64]| {
         let (w, precisions) = theta.split_at(count);
@@ -81,7 +81,7 @@ fn a_network_of_classes_is_that_of_metropolis() {
         powers.into_iter().map(|power| power / total).collect::<Vec<f64>>()
     };
     compare(
-        Architecture { classes: CLASSES, ..architecture() },
+        &Architecture { classes: CLASSES, ..architecture() },
         |x, chance| {
             let level = x + 0.5 * chance;
             f64::from(u8::from(level > -0.5) + u8::from(level > 0.6))
@@ -105,7 +105,7 @@ fn a_network_with_noise_by_input_is_that_of_metropolis() {
         (f[0], theta[theta.len() - 2] + 6.0 * (f[1] / 6.0).tanh())
     };
     compare(
-        Architecture { noise_by_input: true, ..architecture() },
+        &Architecture { noise_by_input: true, ..architecture() },
         |x, chance| x.sin() + (0.3 + 0.2 * x.tanh()) * chance,
         |theta, x, y| {
             let (mean, log) = normal(theta, x);
