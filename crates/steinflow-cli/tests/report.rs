@@ -258,7 +258,8 @@ fn a_folder_of_an_earlier_version_opens() {
     assert_eq!(names, ["mean_log_density", "velocity_norm", "bandwidth", "step_size"]);
     assert!(!run["trace"]["ksd"].as_array().unwrap().is_empty());
     desk.succeed("diagnose old");
-    assert_eq!(desk.read("old/diagnosis.json").matches("\"name\"").count(), 14);
+    // Twelve particles allow too few evaluations to look for modes in.
+    assert_eq!(desk.read("old/diagnosis.json").matches("\"name\"").count(), 12);
 }
 
 #[test]
