@@ -108,7 +108,6 @@ class Layout:
         names = [name or "theta" for name in self.names]
         return dict(zip(names, self.leaves(flat), strict=True))
 
-
     def coordinate_names(self) -> tuple[str, ...]:
         """A name for every number of a row.
 
@@ -116,7 +115,9 @@ class Layout:
         ('mu', 'w[0, 0]', 'w[1, 0]')
         """
         leaves = zip(self.names, self.shapes, strict=True)
-        numbers = ((name or "theta", index) for name, shape in leaves for index in np.ndindex(shape))
+        numbers = (
+            (name or "theta", index) for name, shape in leaves for index in np.ndindex(shape)
+        )
         return tuple(name + (str(list(index)) if index else "") for name, index in numbers)
 
 
