@@ -186,26 +186,35 @@ fn wait_until(what: &str, mut has_happened: impl FnMut() -> bool) {
     }
 }
 
-fn has_checkpoint(desk: &Desk, run: &str) -> bool {
-    let folder = std::fs::read_dir(desk.path(&format!("{run}.unfinished")));
-    let is_one = |name: &str| name.starts_with("checkpoint-");
-    folder
-        .is_ok_and(|files| files.flatten().any(|file| is_one(&file.file_name().to_string_lossy())))
+/// The step of the newest checkpoint of a run that has not ended.
+fn last_checkpoint(desk: &Desk, run: &str) -> Option<u64> {
+    let folder = std::fs::read_dir(desk.path(&format!("{run}.unfinished"))).ok()?;
+    let step_of = |name: &str| name.strip_prefix("checkpoint-")?.parse().ok();
+    folder.flatten().filter_map(|file| step_of(&file.file_name().to_string_lossy())).max()
+}
+
+/// How far a run has come that was ended early, in good order or not.
+fn steps_taken(desk: &Desk, run: &str) -> u64 {
+    last_checkpoint(desk, run).unwrap_or_else(|| {
+        let summary = serde_json::from_str(&desk.read(&format!("{run}/summary.json")));
+        let summary: serde_json::Value = summary.unwrap();
+        summary["steps"].as_u64().unwrap()
+    })
 }
 
 fn signal(name: &str, process: &str) {
     assert!(Command::new("kill").args([name, process]).status().unwrap().success());
 }
 
-const LONG: &str = "banana --method svgd --particles 1000 --steps 400 --checkpoint-every 10";
+const LONG: &str = "banana --method svgd --particles 1000 --checkpoint-every 10";
 
-/// A run over ranks that has written a checkpoint.
+/// A run over ranks that has written a checkpoint, and that no machine ends while a test lasts.
 fn under_way(desk: &Desk, ranks: usize, run: &str) -> Child {
-    let arguments = format!("sample --quiet {LONG} --out {run}");
+    let arguments = format!("sample --quiet {LONG} --steps 10000000 --out {run}");
     let mut command = over(desk, ranks, &arguments);
     command.env("STEINFLOW_RANK_PATIENCE", "8").stderr(Stdio::piped());
     let mpirun = command.spawn().unwrap();
-    wait_until("a checkpoint", || has_checkpoint(desk, run));
+    wait_until("a checkpoint", || last_checkpoint(desk, run).is_some());
     mpirun
 }
 
@@ -214,7 +223,6 @@ fn under_way(desk: &Desk, ranks: usize, run: &str) -> Child {
 #[test]
 fn a_rank_that_is_lost_costs_what_came_after_the_last_checkpoint() {
     let desk = Desk::new();
-    desk.succeed(&format!("sample --quiet {LONG} --out alone"));
     for (run, kind, rank) in [
         ("killed", "-KILL", Some(2)),
         ("beheaded", "-KILL", Some(0)),
@@ -239,8 +247,10 @@ fn a_rank_that_is_lost_costs_what_came_after_the_last_checkpoint() {
         assert_eq!(error.matches(&words).count(), 1, "{run}: {error}");
         // One that is asked to stop may find the time to do so in good order.
         assert!(rank.is_none() || !desk.path(run).exists(), "{run} looks finished");
-        succeed(&desk, 2, &format!("resume --quiet {run}"));
-        assert!(particles(&desk, "alone") == particles(&desk, run), "{run}");
+        let steps = steps_taken(&desk, run) + 100;
+        succeed(&desk, 2, &format!("resume --quiet {run} --steps {steps}"));
+        desk.succeed(&format!("sample --quiet {LONG} --steps {steps} --out {run}-alone"));
+        assert!(particles(&desk, &format!("{run}-alone")) == particles(&desk, run), "{run}");
     }
 }
 
