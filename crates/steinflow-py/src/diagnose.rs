@@ -142,19 +142,12 @@ fn judge_draws<'py, T: Number>(
         }
     };
     let judged = Judged {
-        target,
-        state: &last,
-        structure: &structure,
         is_interacting: resting,
         is_random: !resting,
-        course: &Course::default(),
         draws: samples.as_ref(),
-        stop_rule: None,
-        warm_moments: None,
         exact_moments: exact.as_ref(),
-        gradients: 0,
-        check_gradient: true,
         search_modes,
+        ..Judged::cloud(target, &last, &structure)
     };
     let found = compute(py, || judged.diagnose()).map_err(to_python)?;
     describe(py, &found)

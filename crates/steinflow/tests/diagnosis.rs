@@ -1,7 +1,7 @@
 //! The verdict, and the measures that it rests on.
 
 use steinflow::diagnostics::{
-    Course, EnergyDistance, Judged, Statistic, SteinIdentities, Verdict, auxiliary_marginals,
+    EnergyDistance, Judged, Statistic, SteinIdentities, Verdict, auxiliary_marginals,
     directions_spanned, search_modes, sliced_wasserstein, squared_mean_discrepancy,
     summarise_chains, weigh_modes,
 };
@@ -39,22 +39,7 @@ fn two_modes(weight: f64) -> impl LogDensity<f64> {
 
 fn judge(target: &dyn LogDensity<f64>, theta: &Matrix<f64>) -> Result<Verdict> {
     let structure = Dynamics::<f64>::structure(&Langevin::new(), target.dim());
-    let judged = Judged {
-        target,
-        state: theta,
-        structure: &structure,
-        is_interacting: false,
-        is_random: true,
-        course: &Course::default(),
-        draws: None,
-        stop_rule: None,
-        warm_moments: None,
-        exact_moments: None,
-        gradients: 0,
-        check_gradient: true,
-        search_modes: true,
-    };
-    Ok(judged.diagnose()?.verdict)
+    Ok(Judged::cloud(target, theta, &structure).diagnose()?.verdict)
 }
 
 #[test]
@@ -72,19 +57,11 @@ fn the_collapse_of_svgd_is_caught_and_exact_draws_pass() -> Result<()> {
                 .observe(trace.observer())
                 .run()?;
             let judged = Judged {
-                target: &target,
-                state: &outcome.state,
-                structure: &structure,
                 is_interacting: true,
                 is_random: false,
                 course: &trace.rows().into(),
-                draws: None,
-                stop_rule: None,
-                warm_moments: None,
-                exact_moments: None,
                 gradients: steps,
-                check_gradient: true,
-                search_modes: true,
+                ..Judged::cloud(&target, &outcome.state, &structure)
             };
             let diagnosis = judged.diagnose()?;
             let narrow = diagnosis

@@ -88,19 +88,13 @@ fn judge(
 ) -> Result<Diagnosis> {
     let rule = outcome.report.as_ref().map(StopRule::from);
     Judged {
-        target,
-        state: &outcome.state,
-        structure: &outcome.structure,
         is_interacting: way == "svgd" || way == "sghmc-stein",
         is_random: way == "sghmc" || draws.is_some(),
         course,
         draws,
         stop_rule: rule.as_ref(),
-        warm_moments: None,
-        exact_moments: None,
         gradients: outcome.gradients,
-        check_gradient: true,
-        search_modes: true,
+        ..Judged::cloud(target, &outcome.state, &outcome.structure)
     }
     .diagnose()
 }
@@ -108,22 +102,7 @@ fn judge(
 /// As exact draws, or draws from elsewhere, are judged.
 fn judge_cloud(target: &dyn LogDensity<f64>, theta: &Matrix<f64>) -> Result<Diagnosis> {
     let structure: Structure = Dynamics::<f64>::structure(&Langevin::new(), target.dim());
-    Judged {
-        target,
-        state: theta,
-        structure: &structure,
-        is_interacting: false,
-        is_random: true,
-        course: &Course::default(),
-        draws: None,
-        stop_rule: None,
-        warm_moments: None,
-        exact_moments: None,
-        gradients: 0,
-        check_gradient: true,
-        search_modes: true,
-    }
-    .diagnose()
+    Judged::cloud(target, theta, &structure).diagnose()
 }
 
 fn shifted(count: usize, dim: usize, seed: u64, by: f64, scale: f64) -> Matrix<f64> {
@@ -235,19 +214,10 @@ fn a_noisy_rise_is_no_divergence() -> Result<()> {
         let row = |k: usize| rise * k as f64 + 60.0 * noise.row(k)[0];
         let course = Course { log_densities: (0..400).map(row).collect(), ..Course::default() };
         let judged = Judged {
-            target: &target,
-            state: &wide,
-            structure: &structure,
-            is_interacting: false,
-            is_random: true,
             course: &course,
-            draws: None,
-            stop_rule: None,
-            warm_moments: None,
-            exact_moments: None,
             gradients: 400,
             check_gradient: false,
-            search_modes: true,
+            ..Judged::cloud(&target, &wide, &structure)
         };
         Ok(judged.diagnose()?.verdict)
     };

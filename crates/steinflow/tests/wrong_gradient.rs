@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use steinflow::diagnostics::{Course, Judged, Verdict, find_wrong_gradient};
+use steinflow::diagnostics::{Judged, Verdict, find_wrong_gradient};
 use steinflow::dynamics::{Dynamics, Langevin, Structure};
 use steinflow::field::Diffusion;
 use steinflow::integrator::{Euler, StepSize};
@@ -69,22 +69,7 @@ fn gradients_that_are_not_the_log_densitys_are_named() -> Result<()> {
     assert_eq!(find_wrong_gradient(&shifted_score, shifted(2, 2, 1, 1e4, 1e4).as_ref())?, None);
     let end = shifted(100, 2, 3, 1.0, 1.0);
     let structure: Structure = Dynamics::<f64>::structure(&Langevin::new(), 2);
-    let judged = Judged {
-        target: &shifted_score,
-        state: &end,
-        structure: &structure,
-        is_interacting: false,
-        is_random: true,
-        course: &Course::default(),
-        draws: None,
-        stop_rule: None,
-        warm_moments: None,
-        exact_moments: None,
-        gradients: 0,
-        check_gradient: true,
-        search_modes: true,
-    };
-    let found = judged.diagnose()?;
+    let found = Judged::cloud(&shifted_score, &end, &structure).diagnose()?;
     assert_eq!(found.verdict, Verdict::NotConverged);
     assert!(found.headline.contains("gradient is"), "{}", found.headline);
     Ok(())

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use steinflow::Matrix;
-use steinflow::diagnostics::{Course, Judged};
+use steinflow::diagnostics::Judged;
 use steinflow::dynamics::{Dynamics, Langevin};
 use steinflow::run::{Samples, WarmMoments};
 use steinflow_io::record::Diagnosis;
@@ -37,19 +37,11 @@ pub fn judge(path: &Path, model: &str, arguments: &DiagnoseArguments) -> Result<
     let structure = Dynamics::<f64>::structure(&Langevin::new(), model.dim());
     let exact = model.exact_moments().map(WarmMoments::from);
     let judged = Judged {
-        target: &model,
-        state: &last,
-        structure: &structure,
         is_interacting: arguments.resting,
         is_random: !arguments.resting,
-        course: &Course::default(),
         draws: draws.as_ref(),
-        stop_rule: None,
-        warm_moments: None,
         exact_moments: exact.as_ref(),
-        gradients: 0,
-        check_gradient: true,
-        search_modes: true,
+        ..Judged::cloud(&model, &last, &structure)
     };
     let found: Diagnosis = judged.diagnose()?.into();
     let mut out = anstream::stdout().lock();

@@ -1,6 +1,6 @@
 //! Verdicts on draws of our own models: what they cost, and that they say no more than they know.
 
-use steinflow::diagnostics::{Course, Diagnosis, Judged, Verdict};
+use steinflow::diagnostics::{Diagnosis, Judged, Verdict};
 use steinflow::dynamics::{Dynamics, Langevin, Structure};
 use steinflow::ensemble::Options;
 use steinflow::run::{Auto, Samples};
@@ -18,21 +18,8 @@ fn judge(target: &dyn LogDensity<f64>, theta: &Matrix<f64>, chains: usize) -> Di
     let draws = (chains > 0).then(|| {
         Samples::resume(0, 1, chains, (0..steps as u64).collect(), theta.clone()).unwrap()
     });
-    let judged = Judged {
-        target,
-        state: if chains > 0 { &last } else { theta },
-        structure: &structure,
-        is_interacting: false,
-        is_random: true,
-        course: &Course::default(),
-        draws: draws.as_ref(),
-        stop_rule: None,
-        warm_moments: None,
-        exact_moments: None,
-        gradients: 0,
-        check_gradient: true,
-        search_modes: true,
-    };
+    let state = if chains > 0 { &last } else { theta };
+    let judged = Judged { draws: draws.as_ref(), ..Judged::cloud(target, state, &structure) };
     judged.diagnose().unwrap()
 }
 
@@ -82,16 +69,40 @@ fn shares_of_modes_that_are_off_grant_no_means() {
     }
 }
 
-/// Eight schools with effects spread about three times as widely as they are.
-#[test]
-fn a_wrong_scale_of_effects_grants_no_means() {
-    let wanted = |info: &&posteriors::PosteriorInfo| info.name == "eight-schools-centred";
+/// Draws of the default sampler, which are trusted, of a posterior that ships.
+fn draws_of(name: &str) -> (impl LogDensity<f64>, Matrix<f64>, usize) {
+    let wanted = |info: &&posteriors::PosteriorInfo| info.name == name;
     let posterior = posteriors::all().iter().find(wanted).unwrap().build();
     let mut samples = Samples::of_ensemble();
     let options = Options { seed: 3, effective: 400.0, ..Options::default() };
     let sampler = Auto::<f64>::new(&posterior).options(options);
     sampler.observe(samples.observer()).run().unwrap();
     let (draws, chains) = (samples.theta(), samples.chains());
+    (posterior, draws, chains)
+}
+
+/// Out there the score is hardly anything, so that neither it nor moves tell of the particle; but it makes most of
+/// the spread.
+#[test]
+fn one_particle_far_out_in_a_tail_grants_no_spreads() {
+    let (posterior, draws, _) = draws_of("pumps");
+    for seed in 0..4 {
+        let mut particles = Matrix::from_fn(100, draws.cols(), |i, j| {
+            draws.row((7 * i + seed) * draws.rows() / 800)[j]
+        });
+        let found = judge(&posterior, &particles, 0);
+        assert_eq!(found.verdict, Verdict::Trust, "seed {seed}: {}", found.headline);
+        // log β, whose tail is that of the prior.
+        particles.row_mut(50)[1] = -20.0;
+        let found = judge(&posterior, &particles, 0);
+        assert_ne!(found.verdict, Verdict::Trust, "seed {seed}: {}", found.headline);
+    }
+}
+
+/// Eight schools with effects spread about three times as widely as they are.
+#[test]
+fn a_wrong_scale_of_effects_grants_no_means() {
+    let (posterior, draws, chains) = draws_of("eight-schools-centred");
     // μ, log τ, and effects μ + τ η.
     let wide = Matrix::from_fn(draws.rows(), draws.cols(), |i, j| {
         let row = draws.row(i);

@@ -10,6 +10,10 @@ const NEGLIGIBLE_SHIFT: f64 = 0.15;
 const NEGLIGIBLE_SPREAD: f64 = 0.11;
 /// The part of what is allowed beyond that within which things are close.
 const CLOSE: f64 = 0.4;
+/// A bound of spreads, as the logarithm of a ratio, that says nothing.
+const VAGUE_BOUND: f64 = 0.4;
+/// … if it is so much larger than that of as many draws of a Gaussian, of which the score tells enough.
+const HEAVY: f64 = 1.4;
 /// Draws that say more are so many times as many.
 const MORE: f64 = 2.0;
 /// How seldom exact draws differ by more.
@@ -36,6 +40,8 @@ pub struct Comparison {
     pub shift: (f64, f64),
     /// The difference of a standard deviation, as the logarithm of a ratio, and what is allowed.
     pub spread: (f64, f64),
+    /// What would be allowed of the spread of a Gaussian.
+    spread_of_gaussian: f64,
     /// Whether what it is compared with has more to say than as many draws: particles that moves hardly carry
     /// along agree with themselves.
     says_more: bool,
@@ -66,6 +72,7 @@ impl Comparison {
             with,
             shift: (0.0, f64::INFINITY),
             spread: (0.0, f64::INFINITY),
+            spread_of_gaussian: NEGLIGIBLE_SPREAD.hypot(z * (0.5 * unit).sqrt()),
             says_more: draws > MORE * effective.min(count),
             is_sure: with == With::ExactMoments || known.standing == Standing::Settled,
         };
@@ -104,12 +111,24 @@ impl Comparison {
         self.shift.0 <= self.shift.1
     }
 
+    /// Whether too little is known of spreads to agree with: by a warm-up that ended early, or because tails are
+    /// heavy.
+    pub(super) fn is_vague(&self) -> bool {
+        let least = match self.with {
+            With::ExactMoments => return false,
+            With::WarmUp => VAGUE_BOUND,
+            With::MovedOn => VAGUE_BOUND.max(HEAVY * self.spread_of_gaussian),
+        };
+        self.spread.1 > least
+    }
+
     /// Whether both are nearer than those of most exact draws, to something that could have said otherwise.
     pub(super) fn is_close(&self) -> bool {
         let close = |(found, allowed): (f64, f64), negligible: f64| {
             found <= negligible + CLOSE * (allowed - negligible)
         };
         self.says_more
+            && !self.is_vague()
             && close(self.shift, NEGLIGIBLE_SHIFT)
             && close(self.spread, NEGLIGIBLE_SPREAD)
     }

@@ -12,7 +12,7 @@ pub(super) use examination::LARGEST_R_HAT;
 use examination::look_at_the_stop_rule;
 
 use super::identities::SteinIdentities;
-use super::{ChainSummary, Comparison, ModeSearch, Modes, StopRule, WrongGradient};
+use super::{ChainSummary, Comparison, ModeSearch, Modes, Outlying, StopRule, WrongGradient};
 use crate::dynamics::Structure;
 use crate::run::Standing;
 use crate::{MatRef, Real, Result};
@@ -123,6 +123,8 @@ pub struct Subject<'a, T> {
     pub source: Option<Standing>,
     /// How means and spreads compare with what is known from elsewhere.
     pub comparison: Option<Comparison>,
+    /// How much of a spread a single particle makes.
+    pub outlying: Outlying,
     /// A score that is not the gradient of the log density, if one was found.
     pub wrong_gradient: Option<&'a WrongGradient>,
     /// What a search for modes without particles has found, if there was one.
@@ -152,6 +154,8 @@ enum Fault {
     Moving,
     /// Tails decide a standard deviation, and too few draws have been there.
     HeavyTails,
+    /// A single particle far out makes much of a spread.
+    Outlying,
     /// The Stein discrepancy still falls.
     Falling,
     /// Too few steps to see whether it does.
@@ -234,6 +238,7 @@ impl<T: Real> Subject<'_, T> {
         self.look_at_means(&identities, &mut found);
         self.look_at_spreads(&identities, &mut found);
         self.look_at_what_is_known(&mut found);
+        self.look_at_outlying_particles(&mut found);
         self.look_at_chains(&mut found);
         self.look_at_momenta(&mut found);
         self.look_at_the_shape(&mut found)?;

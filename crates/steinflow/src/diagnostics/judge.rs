@@ -5,7 +5,7 @@ use super::diagnosis::LARGEST_R_HAT;
 use super::modes::{Survey, View, survey};
 use super::moved::moments_after_moves;
 use super::{
-    ChainSummary, Comparison, Diagnosis, Evidence, Subject, Verdict, With, gradient,
+    ChainSummary, Comparison, Diagnosis, Evidence, Outlying, Subject, Verdict, With, gradient,
     summarise_chains, summarise_ensemble,
 };
 use crate::coordinates::Linear;
@@ -165,7 +165,31 @@ pub struct Judged<'a, T: Real> {
     pub search_modes: bool,
 }
 
-impl<T: Real> Judged<'_, T> {
+impl<'a, T: Real> Judged<'a, T> {
+    /// A cloud of particles of which no more is known: as of noise, and without a course.
+    pub fn cloud(
+        target: &'a dyn LogDensity<T>,
+        state: &'a Matrix<T>,
+        structure: &'a Structure,
+    ) -> Self {
+        const NONE: &Course = &Course { log_densities: Vec::new(), discrepancies: Vec::new() };
+        Self {
+            target,
+            state,
+            structure,
+            is_interacting: false,
+            is_random: true,
+            course: NONE,
+            draws: None,
+            stop_rule: None,
+            warm_moments: None,
+            exact_moments: None,
+            gradients: 0,
+            check_gradient: true,
+            search_modes: true,
+        }
+    }
+
     /// Judges it.
     pub fn diagnose(&self) -> Result<Diagnosis> {
         let dim = self.structure.dim();
@@ -251,6 +275,7 @@ impl<T: Real> Judged<'_, T> {
             // Without noise, particles keep the tails that they were given.
             source: self.warm_moments.filter(|_| !self.is_random).map(|warm| warm.standing),
             comparison,
+            outlying: Outlying::of(all.as_ref().unwrap_or(&last).as_ref(), self.chains()),
             wrong_gradient: wrong_gradient.as_ref(),
             search: around.search.as_ref(),
             modes: around.modes.as_ref(),
@@ -330,7 +355,8 @@ impl<T: Real> Judged<'_, T> {
         })
     }
 
+    /// Particles that drew, or that are there.
     fn chains(&self) -> usize {
-        self.draws.map_or(1, Samples::chains).max(1)
+        self.draws.map_or(self.state.rows(), Samples::chains).max(1)
     }
 }

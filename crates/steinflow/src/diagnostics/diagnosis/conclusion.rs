@@ -19,7 +19,7 @@ impl<T: Real> Subject<'_, T> {
         }
         let (verdict, flaw, why) = self.reason(&found);
         let use_of = match verdict {
-            Verdict::MeansOnly if found.has(Fault::HeavyTails) => {
+            Verdict::MeansOnly if found.has(Fault::HeavyTails) || found.has(Fault::Outlying) => {
                 "Means and quantiles may be used, standard deviations not"
             }
             Verdict::Trust => "Means, spreads and intervals may be used",
@@ -116,6 +116,11 @@ impl<T: Real> Subject<'_, T> {
                 "heavy tails: the draws that the particles stand for do not know a standard deviation to within \
                  a tenth",
             ),
+            (
+                Fault::Outlying,
+                "a single particle, far out, makes much of a spread: one in a heavy tail, or one that has not \
+                 come back",
+            ),
             (Fault::UnlikeKnown, self.unlike()),
             (Fault::Wide, "the particles are wider than the target"),
             (
@@ -193,7 +198,9 @@ impl<T: Real> Subject<'_, T> {
                 say("mend the gradient or the log density: their derivatives must agree");
                 return advice;
             }
-            Verdict::NotConverged | Verdict::MeansOnly if flaw == Some(Fault::HeavyTails) => {
+            Verdict::NotConverged | Verdict::MeansOnly
+                if matches!(flaw, Some(Fault::HeavyTails | Fault::Outlying)) =>
+            {
                 say("describe it by quantiles, or let it go on: ask for more gradients");
             }
             Verdict::NotConverged | Verdict::MeansOnly if flaw == Some(Fault::Vague) => {

@@ -29,8 +29,6 @@ const VAGUE_SHIFT: f64 = 0.25;
 /// A mean that may be this far off, in standard deviations, is not known at all.
 const BLIND_SHIFT: f64 = 0.8;
 const VAGUE_SPREAD: f64 = 0.2;
-/// A bound of spreads, as the logarithm of a ratio, that says nothing.
-const VAGUE_BOUND: f64 = 0.4;
 /// How seldom exact draws fail one of the tests.
 const TAIL: f64 = 0.001;
 /// Chains whose R̂ is above this remember where they came from.
@@ -266,9 +264,7 @@ impl<T: Real> Subject<'_, T> {
         };
         found.note(Fault::ShiftedFromKnown, !comparison.means_agree());
         found.note(Fault::UnlikeKnown, !comparison.spreads_agree());
-        // A warm-up that ended early knows too little to agree with.
-        let is_vague = comparison.with == With::WarmUp && comparison.spread.1 > VAGUE_BOUND;
-        found.note(Fault::Vague, is_vague);
+        found.note(Fault::Vague, comparison.is_vague());
         found.evidence.push(Evidence {
             name: of_means,
             value: comparison.shift.0,
@@ -284,6 +280,20 @@ impl<T: Real> Subject<'_, T> {
             passed: Some(comparison.spreads_agree()),
             meaning: "the largest difference of a standard deviation from the same, as the logarithm of their \
                       ratio",
+        });
+    }
+
+    /// Draws that are enough, and have the same spread, vouch for it, whoever makes much of it.
+    pub(super) fn look_at_outlying_particles(&self, found: &mut Findings) {
+        let is_known = self.comparison.is_some_and(|known| known.is_sure && known.is_close());
+        let is_usual = self.outlying.is_usual();
+        found.note(Fault::Outlying, !is_usual && !is_known);
+        found.evidence.push(Evidence {
+            name: "share of a variance that one particle has",
+            value: self.outlying.share,
+            expected: format!("at most {}", short(self.outlying.allowed)),
+            passed: Some(is_usual || is_known),
+            meaning: "of the coordinate where it is largest; over all its draws, where they were collected",
         });
     }
 
