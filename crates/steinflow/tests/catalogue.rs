@@ -1,10 +1,8 @@
 //! The fields beyond Stein's: naive twins, exact laws, and known biases.
 
-mod common;
-
 use std::ops::ControlFlow;
 
-use common::{gaussian, golden, matrix, number, relative_error, tri_crescent};
+use crate::common::{gaussian, golden, matrix, number, relative_error, tri_crescent};
 use steinflow::dynamics::{Langevin, Riemannian, Sghmc};
 use steinflow::field::{Draw, Estimator, Field, LogRatio, ProductSpace, Stein};
 use steinflow::integrator::{Euler, Integrator, StepSize, SymmetricSplitting};
@@ -75,7 +73,7 @@ fn log_ratio_fields_equal_their_naive_twins() {
         Estimator::SteinGradient { regulariser: 0.0, memory_limit },
         Estimator::SteinGradient { regulariser: 0.05, memory_limit },
     ];
-    for (name, dynamics) in common::catalogue() {
+    for (name, dynamics) in crate::common::catalogue() {
         for estimator in estimators {
             for starred in [false, true] {
                 let field = if starred {
@@ -137,7 +135,7 @@ fn spos_meets_its_reference_vectors() {
         let theta = matrix(&case["theta"]);
         let kernel =
             Kernel { bandwidth: Bandwidth::fixed(number(&case["spos"]["h"])), ..Kernel::default() };
-        let target = || common::target::<f64>(&golden, name);
+        let target = || crate::common::target::<f64>(&golden, name);
         let field = ProductSpace::spos(kernel.clone(), strength);
         let mut system = System::new(target(), Langevin::new(), field, &theta, 0).unwrap();
         let error =
@@ -243,7 +241,7 @@ fn the_product_space_sampler_keeps_pi_for_every_number_of_particles() {
     for (n, steps) in [(2, 3000), (10, 1000), (100, 150)] {
         let found = replicates(n, 16, steps, 0.02, target, exact, product, moments);
         assert_within(found, [0.0, 0.0, 1.0, 1.0, rho], &format!("Gaussian, N = {n}"));
-        let start = common::exact_tri_crescent;
+        let start = crate::common::exact_tri_crescent;
         let found = replicates(n, 16, steps, 0.01, crescent, start, product, |x| {
             [x[0], x[1], x[0] * x[0], x[1] * x[1]]
         });

@@ -5,8 +5,6 @@
 //! about these methods. Moments are averaged over the second half of the run, since the starred
 //! variants and the thermostat never stand still.
 
-mod common;
-
 use std::ops::ControlFlow;
 
 use steinflow::integrator::{Euler, StepSize, SymmetricSplitting};
@@ -41,7 +39,7 @@ fn moments(method: &str, settings: &Settings) -> [(f64, f64); 2] {
     let parameters = Parameters { friction: settings.friction, ..Parameters::default() };
     let (mut count, mut sums) = (0.0, [[0.0; 2]; 2]);
     let mut sampler = Sampler::new(
-        common::gaussian::<f64>(MEAN.to_vec(), precision),
+        crate::common::gaussian::<f64>(MEAN.to_vec(), precision),
         method.build_dynamics(&parameters),
         method.build_field(Kernel::default(), &parameters, None).unwrap(),
     )

@@ -1,9 +1,7 @@
 //! What makes de-randomised particles strictly right: affine features, a unit of time that is held, and a
 //! curl that is skew between particles.
 
-mod common;
-
-use common::gaussian;
+use crate::common::gaussian;
 use steinflow::dynamics::metric::Shape;
 use steinflow::dynamics::{
     Dynamics, Langevin, Metric, Point, Sghmc, Sgnht, Sgrhmc, THETA, Terms, ThirdOrder,
@@ -30,7 +28,7 @@ fn variance(theta: &Matrix<f64>) -> f64 {
 
 /// ∇·(π⊗…⊗π v)/(π⊗…⊗π) on N particles at once, by central differences.
 fn loss_of_mass(dynamics: &dyn Dynamics<f64>, field: Stein) -> f64 {
-    let target = common::tri_crescent::<f64>();
+    let target = crate::common::tri_crescent::<f64>();
     let (count, blocks) = (4, dynamics.structure(2).blocks());
     let all: Vec<usize> = (0..blocks).collect();
     let state = random_states(count, 2 * blocks, 6);
@@ -84,9 +82,10 @@ fn without_friction_the_product_of_targets_is_invariant() {
 #[test]
 fn the_affine_kernel_has_the_stein_identity() {
     // E[c(1 + z·z′) f(z′) + c M(z′) z] = 0 over z′ ~ π, for every z.
-    let (target, theta) = (common::tri_crescent::<f64>(), common::exact_tri_crescent(50_000, 5));
+    let (target, theta) =
+        (crate::common::tri_crescent::<f64>(), crate::common::exact_tri_crescent(50_000, 5));
     let place = [0.4, 0.3, -0.5, 0.2, 0.6, 0.9];
-    for (name, dynamics) in common::catalogue() {
+    for (name, dynamics) in crate::common::catalogue() {
         let mut system = System::new(&target, &dynamics, Diffusion, &theta, 1).unwrap();
         let blocks: Vec<usize> = (0..system.structure().blocks()).collect();
         let at = system.evaluated().unwrap();
@@ -283,7 +282,8 @@ fn velocity_in<T: Real>(
 ) -> Matrix<T> {
     let blocks = dynamics.structure(2).blocks();
     let theta = Matrix::from_fn(state.rows(), 2, |i, j| T::of(state.row(i)[j]));
-    let mut system = System::new(common::tri_crescent::<T>(), dynamics, field, &theta, 0).unwrap();
+    let mut system =
+        System::new(crate::common::tri_crescent::<T>(), dynamics, field, &theta, 0).unwrap();
     system.set_state(state.cast()).unwrap();
     system.velocity(&(0..blocks).collect::<Vec<_>>()).unwrap()
 }
@@ -299,7 +299,7 @@ fn affine_and_symmetrised_velocities_in_single_precision() {
                 let field = Stein::new(kernel).curl(CurlForm::Symmetrised);
                 let single = velocity_in::<f32>(dynamics, field.clone(), &state);
                 let double = velocity_in::<f64>(dynamics, field, &state);
-                let error = common::relative_error(&single, &double);
+                let error = crate::common::relative_error(&single, &double);
                 assert!(error < 1e-4, "{blocks} blocks, {count} particles, {view:?}: {error:e}");
             }
         }

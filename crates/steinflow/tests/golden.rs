@@ -1,8 +1,6 @@
 //! Every reference vector of drift, structure, velocity, steps and bandwidths is met.
 
-mod common;
-
-use common::{
+use crate::common::{
     dynamics, golden, golden_name, matrix, number, numbers, relative_error, state, target,
 };
 use serde_json::Value;

@@ -1,8 +1,6 @@
 //! The order of each integrator is measured, not believed.
 
-mod common;
-
-use common::{relative_error, tri_crescent};
+use crate::common::{relative_error, tri_crescent};
 use steinflow::dynamics::{Dynamics, Sghmc, Sgnht, ThirdOrder};
 use steinflow::field::Stein;
 use steinflow::integrator::{
@@ -86,7 +84,7 @@ fn adaptive_rules_take_the_steps_of_their_definition() {
     // Two far-apart particles with a narrow kernel each follow half their own score, −x/2.
     let start = [4.0, -60.0];
     let run = |integrator: Adaptive<f64>, steps: usize| {
-        let target = common::gaussian(vec![0.0], Matrix::from_fn(1, 1, |_, _| 1.0));
+        let target = crate::common::gaussian(vec![0.0], Matrix::from_fn(1, 1, |_, _| 1.0));
         let kernel = Kernel { bandwidth: Bandwidth::fixed(0.1), ..Kernel::default() };
         let theta = Matrix::from_fn(2, 1, |i, _| start[i]);
         let langevin = steinflow::dynamics::Langevin::new();

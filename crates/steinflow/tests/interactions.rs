@@ -1,10 +1,8 @@
 //! Particles that meet only some others in a step: the same velocity on average, and exact samplers stay exact.
 
-mod common;
-
 use std::ops::ControlFlow;
 
-use common::{catalogue, gaussian, tri_crescent};
+use crate::common::{catalogue, gaussian, tri_crescent};
 use rayon::ThreadPoolBuilder;
 use steinflow::dynamics::{Langevin, Sghmc};
 use steinflow::field::{CurlForm, Field, ProductSpace, Stein, TimeUnit};

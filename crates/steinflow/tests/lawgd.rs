@@ -1,7 +1,5 @@
 //! LAWGD: KL falls as fast as χ², particles come to rest at π, and modes get their shares.
 
-mod common;
-
 use rand_distr::{Distribution as _, Gamma, StandardNormal};
 use steinflow::dynamics::{Block, Dynamics, Langevin, Point, Sghmc, Structure, THETA};
 use steinflow::field::{Field, Lawgd, Stein};
@@ -79,7 +77,7 @@ fn normal_quantile(i: usize, count: usize) -> f64 {
 }
 
 fn standard_normal<T: Real>() -> impl LogDensity<T> {
-    common::gaussian(vec![0.0], Matrix::from_fn(1, 1, |_, _| 1.0))
+    crate::common::gaussian(vec![0.0], Matrix::from_fn(1, 1, |_, _| 1.0))
 }
 
 /// exp(−(x² − 2)²): two wells, with e⁻⁴ between them.
@@ -129,7 +127,7 @@ fn rate_over_chi_squared(made_for: impl Dynamics<f64>, used_in: impl Dynamics<f6
     let (mean, sd) = ([0.6, -0.4], [0.55, 0.75]);
     let target = || {
         let precision = Matrix::from_fn(2, 2, |i, j| precision[i][j]);
-        common::gaussian::<f64>(vec![0.0; 2], precision)
+        crate::common::gaussian::<f64>(vec![0.0; 2], precision)
     };
     let theta = Matrix::from_fn(SIDE * SIDE, 2, |i, k| {
         mean[k] + sd[k] * normal_quantile([i / SIDE, i % SIDE][k], SIDE)
@@ -262,7 +260,7 @@ fn a_dense_greens_function_gives_the_same_velocity() {
         let field = Lawgd::new(&double_well(), &Langevin::new(), &[(low, high)], CELLS).unwrap();
         let field = field.speed_limit(f64::INFINITY);
         let found = velocity(double_well(), Langevin::new(), field, &theta);
-        let error = common::relative_error(&found, &expected);
+        let error = crate::common::relative_error(&found, &expected);
         assert!(error < 1e-10, "seed {seed}: {error}");
     }
 }
@@ -286,14 +284,18 @@ fn particles_that_represent_the_target_stand_still() {
 
 #[test]
 fn single_precision_agrees() {
-    let target = common::tri_crescent::<f64>();
+    let target = crate::common::tri_crescent::<f64>();
     let dynamics = Varying { curl: 0.5 };
     let field = Lawgd::new(&target, &dynamics, &[(-4.0, 4.0), (-5.0, 6.0)], 32).unwrap();
     let theta = random_states(20, 2, 3);
     let double = velocity(target, Varying { curl: 0.5 }, field.clone(), &theta);
-    let single =
-        velocity::<f32>(common::tri_crescent::<f32>(), dynamics, field, &theta.cast::<f32>());
-    let error = common::relative_error(&single, &double);
+    let single = velocity::<f32>(
+        crate::common::tri_crescent::<f32>(),
+        dynamics,
+        field,
+        &theta.cast::<f32>(),
+    );
+    let error = crate::common::relative_error(&single, &double);
     assert!(error < 1e-4, "{error}");
 }
 
@@ -417,7 +419,7 @@ fn kernel_stein_discrepancy(target: &dyn LogDensity<f64>, theta: &Matrix<f64>) -
 #[test]
 fn in_the_plane_every_mode_gets_its_share() {
     const COUNT: usize = 99;
-    let target = common::tri_crescent::<f64>();
+    let target = crate::common::tri_crescent::<f64>();
     let exact = exact_crescents(3000);
     let own = mean_distance(&exact, &exact);
     let energy = |theta: &Matrix<f64>| {
@@ -466,12 +468,12 @@ fn particles_outside_come_back_and_none_is_too_fast() {
 #[test]
 fn wrong_requests_are_refused_with_a_remedy() {
     let plane = || {
-        common::gaussian::<f64>(
+        crate::common::gaussian::<f64>(
             vec![0.0; 2],
             Matrix::from_fn(2, 2, |i, j| f64::from(u8::from(i == j))),
         )
     };
-    let space = common::gaussian::<f64>(
+    let space = crate::common::gaussian::<f64>(
         vec![0.0; 3],
         Matrix::from_fn(3, 3, |i, j| f64::from(u8::from(i == j))),
     );

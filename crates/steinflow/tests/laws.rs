@@ -1,8 +1,6 @@
 //! The laws that the recipe rests on, for every dynamics, and proof that they can fail.
 
-mod common;
-
-use common::{dynamics, gaussian, golden, tri_crescent};
+use crate::common::{dynamics, gaussian, golden, tri_crescent};
 use proptest::prelude::*;
 use steinflow::dynamics::metric::{EnergyMetric, Shape};
 use steinflow::dynamics::{
@@ -26,7 +24,7 @@ fn under_test() -> Vec<(String, Box<dyn Dynamics<f64>>)> {
         ("constant full", Box::new(Swirl)),
     ];
     let others = others.into_iter().map(|(name, dynamics)| (name.to_owned(), dynamics));
-    common::catalogue().into_iter().chain(others).collect()
+    crate::common::catalogue().into_iter().chain(others).collect()
 }
 
 /// gᵢ = 1.5 + sin(θᵢ + Σθ/2).
@@ -124,7 +122,7 @@ impl<D: Dynamics<f64>> Dynamics<f64> for WithoutDivergence<D> {
 
 #[test]
 fn stein_identity_holds_and_breaks_without_the_divergence() {
-    let (target, theta) = (tri_crescent::<f64>(), common::exact_tri_crescent(100_000, 5));
+    let (target, theta) = (tri_crescent::<f64>(), crate::common::exact_tri_crescent(100_000, 5));
     let places = [[0.4, 0.3, -0.5, 0.2, 0.6, 0.9], [2.0, 0.8, 0.0, 0.1, 0.8, 1.1]];
     for (name, dynamics) in under_test() {
         for z in &places {
@@ -279,7 +277,7 @@ fn velocities_do_not_change_under_translation() {
             let blocks: Vec<usize> = (0..system.structure().blocks()).collect();
             system.velocity(&blocks).unwrap()
         };
-        let error = common::relative_error(&velocity(1000.0), &velocity(0.0));
+        let error = crate::common::relative_error(&velocity(1000.0), &velocity(0.0));
         assert!(error < 1e-11, "{name}: {error:e}");
     }
 }
@@ -298,7 +296,7 @@ fn far_from_the_origin_single_precision_keeps_the_differences() {
         let field = Stein::new(Kernel::default());
         System::new(target, Langevin::new(), field, &theta, 0).unwrap().velocity(&[0]).unwrap()
     };
-    let error = common::relative_error(&velocity(1000.0), &velocity(0.0).cast());
+    let error = crate::common::relative_error(&velocity(1000.0), &velocity(0.0).cast());
     assert!(error < 1e-6, "{error:e}");
 }
 
@@ -334,7 +332,7 @@ fn many_coordinates_equal_the_dense_double_loop_on_any_number_of_threads() {
     let precision = Matrix::from_fn(dim, dim, |i, j| f64::from(u8::from(i == j)));
     let target = gaussian(vec![0.1; dim], precision);
     let theta = random_states(count, dim, 9);
-    for (place, (name, dynamics)) in common::catalogue().into_iter().enumerate() {
+    for (place, (name, dynamics)) in crate::common::catalogue().into_iter().enumerate() {
         // One profile each: it is slow by a double loop.
         let radial = Radial::ALL[place % 2];
         let h = 2.0 * dim as f64;
@@ -355,7 +353,7 @@ fn many_coordinates_equal_the_dense_double_loop_on_any_number_of_threads() {
         let seen = vec![Some(h); blocks.len()];
         let form = Form { symmetrised: true, starred: false };
         let expected = dense_velocity(&structure, &at, &kernel, &seen, form);
-        let error = common::relative_error(&velocity, &expected);
+        let error = crate::common::relative_error(&velocity, &expected);
         assert!(error < 1e-12, "{name} {radial:?}: {error:e}");
     }
 }
@@ -398,7 +396,7 @@ proptest! {
         let structure = system.structure().clone();
         let at = system.evaluated().unwrap();
         let expected = dense_velocity(&structure, &at, &kernel, &per_block, Form { starred, symmetrised });
-        let error = common::relative_error(&velocity, &expected);
+        let error = crate::common::relative_error(&velocity, &expected);
         prop_assert!(error < 1e-12, "{} {:?}: {:e}", name, view, error);
     }
 }

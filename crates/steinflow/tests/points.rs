@@ -1,8 +1,6 @@
 //! Points at rest with equal weights: what they are worth, and when they are refused.
 
-mod common;
-
-use common::gaussian;
+use crate::common::gaussian;
 use steinflow::dynamics::Langevin;
 use steinflow::ensemble::Options;
 use steinflow::field::Stein;

@@ -1,7 +1,5 @@
 //! The loop: stop rules, interrupts, observers, minibatches, and what happens to a NaN.
 
-mod common;
-
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,7 +17,10 @@ use steinflow::target::PerParticle;
 use steinflow::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Result, Sampler};
 
 fn standard() -> impl LogDensity<f64> {
-    common::gaussian(vec![0.0, 0.0], Matrix::from_fn(2, 2, |i, j| f64::from(u8::from(i == j))))
+    crate::common::gaussian(
+        vec![0.0, 0.0],
+        Matrix::from_fn(2, 2, |i, j| f64::from(u8::from(i == j))),
+    )
 }
 
 fn svgd<'a>(target: impl LogDensity<f64> + 'a) -> Sampler<'a, f64> {
@@ -486,7 +487,7 @@ fn wrong_structures_get_typed_errors() {
 #[test]
 fn runs_depend_on_their_settings_alone() {
     let parameters = Parameters { cells: Some(16), ..Parameters::default() };
-    let target = common::tri_crescent::<f64>();
+    let target = crate::common::tri_crescent::<f64>();
     let run = |method: &Method, threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         // Close particles have a kernel matrix that is hard to invert, and in the energy metric a

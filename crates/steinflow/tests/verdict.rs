@@ -1,6 +1,6 @@
 //! Runs that went wrong in ways that the particles alone do not show, and runs that are right.
 
-use steinflow::diagnostics::{Course, Diagnosis, Judged, StopRule, Verdict};
+use steinflow::diagnostics::{Course, Diagnosis, Judged, StopRule, Verdict, weigh_modes};
 use steinflow::dynamics::{Dynamics, Langevin, Sghmc, Structure};
 use steinflow::ensemble::Options;
 use steinflow::field::{Diffusion, Stein};
@@ -227,6 +227,22 @@ fn a_noisy_rise_is_no_divergence() -> Result<()> {
 }
 
 /// Lines have names of their own, variances are not negative, and the cost is within what is allowed.
+/// Where the log density is too low for a number, the score may be one still.
+#[test]
+fn particles_that_have_run_away_altogether_have_diverged() -> Result<()> {
+    let target = mixture(2, vec![(1.0, 0.0, 1.0)]);
+    for gone in [1, 50] {
+        let mut theta = shifted(50, 2, 7, 0.0, 1.0);
+        for i in 0..gone {
+            theta.row_mut(i)[0] *= 1e160;
+        }
+        let found = judge_cloud(&target, &theta)?;
+        assert_eq!(found.verdict, Verdict::Diverged, "{gone}: {}", found.headline);
+        assert!(weigh_modes(&target, theta.as_ref()).is_err());
+    }
+    Ok(())
+}
+
 #[test]
 fn evidence_is_well_formed() -> Result<()> {
     let two = mixture(2, vec![(0.5, -4.0, 1.0), (0.5, 4.0, 1.0)]);

@@ -76,6 +76,20 @@ struct Case {
     evidence: String,
 }
 
+impl Case {
+    /// What the table says of the evidence: all of it where the verdict misleads, and else its headline.
+    fn told(&self) -> &str {
+        let is_trusted = self.verdict == Verdict::Trust.name();
+        match self.truth {
+            Truth::Fair => {}
+            Truth::Good if is_trusted => {}
+            Truth::MeansRight | Truth::Wrong if !is_trusted => {}
+            _ => return &self.evidence,
+        }
+        self.evidence.find(". ").map_or(&self.evidence, |end| &self.evidence[..=end])
+    }
+}
+
 pub fn run(arguments: &VerdictArguments) -> Result<()> {
     if let Some(path) = &arguments.rows {
         let rows = std::fs::read_to_string(path)
@@ -136,7 +150,7 @@ pub fn run(arguments: &VerdictArguments) -> Result<()> {
                 case.distance,
                 case.seconds,
                 case.cost,
-                case.evidence.replace('"', "'")
+                case.told().replace('"', "'")
             ),
             Err(error) => writeln!(csv, "error,,,,,,,\"{}\"", error.replace('"', "'")),
         };

@@ -214,8 +214,9 @@ impl<T: Real> Subject<'_, T> {
     /// The same, and whether all that is wrong could be so for want of numbers, or is nothing to the means.
     pub(super) fn diagnose_and_hope(&self) -> Result<(Diagnosis, bool)> {
         let finite = |matrix: MatRef<'_, T>| matrix.as_slice().iter().all(|x| x.is_finite());
-        if !finite(self.theta) || !finite(self.score) || !finite(self.state) {
-            let why = "particles or their scores are not finite";
+        let clouds = [self.theta, self.score, self.state];
+        if !self.density_sd.is_finite() || !clouds.into_iter().all(finite) {
+            let why = "particles, their log densities or their scores are not finite";
             return Ok((conclusion::diverged(why, Vec::new()), false));
         }
         let mut found = Findings::default();

@@ -123,12 +123,11 @@ pub(super) fn evenly<T: Real>(all: &Matrix<T>, most: usize) -> Matrix<T> {
     Matrix::from_fn(kept, all.cols(), |i, j| all.row(i * all.rows() / kept)[j])
 }
 
-/// The standard deviation of the numbers that are finite.
+/// Their standard deviation, which is not finite where one of them is not.
 fn spread(values: &[f64]) -> f64 {
-    let finite = || values.iter().filter(|value| value.is_finite());
-    let count = finite().count().max(1) as f64;
-    let mean = finite().sum::<f64>() / count;
-    (finite().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
 /// A run that has ended.
@@ -216,7 +215,9 @@ impl<'a, T: Real> Judged<'a, T> {
             None => (some.cast::<f64>(), None),
         };
         let (log_density, score) = target.at(&theta)?;
-        let is_finite = score.as_slice().iter().chain(theta.as_slice()).all(|x| x.is_finite());
+        let density_sd = spread(&log_density);
+        let is_finite = density_sd.is_finite()
+            && score.as_slice().iter().chain(theta.as_slice()).all(|x| x.is_finite());
         let may_move = self.stop_rule.is_none()
             && self.exact_moments.is_none()
             && self.warm_moments.is_none()
@@ -261,7 +262,7 @@ impl<'a, T: Real> Judged<'a, T> {
         let mut subject = Subject {
             theta: white.as_ref(),
             score: pulled.as_ref(),
-            density_sd: spread(&log_density),
+            density_sd,
             effective,
             chains,
             state: self.state.as_ref(),

@@ -116,7 +116,14 @@ fn around<T: Real>(
     let theta =
         Matrix::from_fn(particles.rows(), particles.cols(), |i, j| particles.row(i)[j].as_f64());
     let (log_density, score) = target.at(&theta)?;
-    Ok((theta, log_density, score))
+    match log_density.iter().chain(score.as_slice()).find(|x| !x.is_finite()) {
+        Some(bad) => Err(Error::setting(
+            "a log density or score of the particles",
+            bad,
+            "modes are looked for where all are finite",
+        )),
+        None => Ok((theta, log_density, score)),
+    }
 }
 
 /// What was found around particles; none of what was not asked for, or of what there were too few evaluations for.
