@@ -236,7 +236,9 @@ impl<T: Real> Predictor<T> {
         places.clear();
         places.extend_from_slice(&batch.indices);
         if let Some(sorted) = &self.sorted {
-            places.iter_mut().for_each(|place| *place = sorted.places[*place]);
+            for place in places.iter_mut() {
+                *place = sorted.places[*place];
+            }
             places.sort_unstable();
         }
         rows.clear();
