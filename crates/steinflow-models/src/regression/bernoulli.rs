@@ -1,10 +1,10 @@
 //! Logistic regression: P(yᵢ = 1) = 1/(1 + e^(−ηᵢ)).
 
-use pulp::{Arch, Simd, WithSimd};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
+use super::elementary::{CHUNK, sum_of_logs, sums_over_rows, write_decays};
 use super::family::Family;
 use super::listed::{Listed, Observed};
 use super::multinomial::draw_class;
@@ -34,60 +34,28 @@ pub struct Bernoulli {
 /// Replaces η by ∂ℓ/∂η = ±1/(1 + e^m) and returns Σℓ with ℓ = −log(1 + e^(−m)), where the margin m = ±η
 /// is positive on the side of the class that was seen. All of it by e^(−|m|) ≤ 1: nothing overflows.
 fn log_likelihood<T: Real>(eta: &mut [T], y: &[T]) -> f64 {
-    // The product of this many 1 + e^(−|m|) ≤ 2 is far from the largest number, and needs one logarithm.
-    const CHUNK: usize = 256;
-    let mut sum = 0.0;
+    let mut total = 0.0;
     for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
-        let mut decay = [T::zero(); CHUNK];
-        let decay = &mut decay[..eta.len()];
-        for (decay, eta) in decay.iter_mut().zip(&*eta) {
-            *decay = eta.abs();
-        }
-        T::exp_of_negated(decay, T::one());
-        sum += Arch::new().dispatch(FromDecay { eta, y, decay });
+        let decays = &mut [T::zero(); CHUNK][..y.len()];
+        write_decays(eta, decays, |eta| eta);
+        let [margins] = sums_over_rows(
+            eta,
+            y,
+            decays,
+            #[inline(always)]
+            |eta, y, decay| {
+                let (one, zero) = (T::one(), T::zero());
+                let sign = if y > T::of(0.5) { one } else { -one };
+                // Copied first: a choice between places, and not between numbers, would be a branch.
+                let (margin, own) = (sign * *eta, *decay);
+                *decay = one + own;
+                *eta = sign * if margin >= zero { own } else { one } / *decay;
+                [if margin < zero { margin } else { zero }]
+            },
+        );
+        total += margins - sum_of_logs(decays);
     }
-    sum
-}
-
-struct FromDecay<'a, T> {
-    eta: &'a mut [T],
-    y: &'a [T],
-    /// e^(−|m|).
-    decay: &'a [T],
-}
-
-impl<T: Real> WithSimd for FromDecay<'_, T> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) -> f64 {
-        const LANES: usize = 32;
-        let (mut margins, mut products) = ([T::zero(); LANES], [T::one(); LANES]);
-        let row = |eta: &mut T, y: T, decay: T, margins: &mut T, product: &mut T| {
-            let sign = if y > T::of(0.5) { T::one() } else { -T::one() };
-            let margin = sign * *eta;
-            let total = T::one() + decay;
-            let surprise = if margin >= T::zero() { decay } else { T::one() } / total;
-            *margins += if margin < T::zero() { margin } else { T::zero() };
-            *product *= total;
-            *eta = sign * surprise;
-        };
-        let (etas, last_etas) = self.eta.as_chunks_mut::<LANES>();
-        let (ys, last_ys) = self.y.as_chunks::<LANES>();
-        let (decays, last_decays) = self.decay.as_chunks::<LANES>();
-        for ((eta, y), decay) in etas.iter_mut().zip(ys).zip(decays) {
-            for lane in 0..LANES {
-                let (margins, product) = (&mut margins[lane], &mut products[lane]);
-                row(&mut eta[lane], y[lane], decay[lane], margins, product);
-            }
-        }
-        let last = last_etas.iter_mut().zip(last_ys).zip(last_decays).enumerate();
-        for (lane, ((eta, &y), &decay)) in last {
-            row(eta, y, decay, &mut margins[lane], &mut products[lane]);
-        }
-        let margins: f64 = margins.into_iter().map(Real::as_f64).sum();
-        margins - products.into_iter().map(Real::as_f64).product::<f64>().ln()
-    }
+    total
 }
 
 impl Listed for Bernoulli {

@@ -36,7 +36,7 @@ pub trait Family: Clone + Debug + PartialEq + Send + Sync + 'static {
         slopes: &mut [f64],
     ) -> f64;
 
-    /// Whether [`Family::of_targets`] has anything to say.
+    /// Whether [`Family::of_targets`] has anything to say. Then rows come in the order of their targets.
     fn looks_at_targets(&self) -> bool {
         false
     }

@@ -7,7 +7,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use steinflow::{Error, Real};
 
-use super::elementary::{CHUNK, raise, sum, sum_of_logs, sums_over_rows, vectorised};
+use super::elementary::{CHUNK, LANES, shares as shares_of, sums_over_rows, vectorised};
 use super::family::{Family, log_exponential};
 use super::listed::{Listed, Observed};
 use super::multinomial::draw_class;
@@ -65,42 +65,23 @@ impl Mixture {
 impl Parts {
     /// Leaves in `shares`, component after component, how much of the density of every row is from each, and returns
     /// the sum of its logarithms.
-    fn shares<T: Real>(&self, eta: &[T], y: &[T], shares: &mut [T]) -> f64 {
-        let (mut top, mut total) = ([T::neg_infinity(); CHUNK], [T::zero(); CHUNK]);
-        let (top, total) = (&mut top[..y.len()], &mut total[..y.len()]);
-        for (k, terms) in shares.chunks_exact_mut(y.len()).enumerate() {
+    fn shares<T: Real>(&self, residuals: &[T], shares: &mut [[T; LANES]]) -> f64 {
+        let blocks = residuals.len().div_ceil(LANES);
+        for (k, terms) in shares.chunks_exact_mut(blocks).enumerate() {
             let (noise, weight) = (self.noises[k], self.weights[k]);
             let (shift, rate) = (T::of(self.shifts[k]), T::of(1.0 / noise));
             let (log, half) = (T::of((weight / noise).ln()), T::of(0.5));
             vectorised(
                 #[inline(always)]
                 || {
-                    for ((term, &eta), &y) in terms.iter_mut().zip(eta).zip(y) {
-                        let z = (y - eta - shift) * rate;
+                    for (term, &residual) in terms.as_flattened_mut().iter_mut().zip(residuals) {
+                        let z = (residual - shift) * rate;
                         *term = log - half * z * z;
                     }
                 },
             );
-            raise(top, terms);
         }
-        for terms in shares.chunks_exact_mut(y.len()) {
-            vectorised(
-                #[inline(always)]
-                || terms.iter_mut().zip(&*top).for_each(|(term, &top)| *term = top - *term),
-            );
-            T::exp_of_negated(terms, T::one());
-            vectorised(
-                #[inline(always)]
-                || total.iter_mut().zip(&*terms).for_each(|(total, &term)| *total += term),
-            );
-        }
-        for terms in shares.chunks_exact_mut(y.len()) {
-            vectorised(
-                #[inline(always)]
-                || terms.iter_mut().zip(&*total).for_each(|(term, &total)| *term /= total),
-            );
-        }
-        sum(top) + sum_of_logs(total)
+        shares_of(shares, residuals.len())
     }
 
     /// log(wₖ/σₖ) − ((r − dₖ)/σₖ)²/2 of every component, and the logarithm of the sum of their exponentials.
@@ -156,29 +137,35 @@ impl Family for Mixture {
         slopes: &mut [f64],
     ) -> f64 {
         let (count, parts) = (self.components, self.parts(extras));
-        let (mut terms, mut sum) = (vec![T::zero(); count * CHUNK], 0.0);
+        let (mut terms, mut sum) = (vec![[T::zero(); LANES]; count * CHUNK / LANES], 0.0);
         let mut of_shifts = vec![0.0; count];
         for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
-            let terms = &mut terms[..count * y.len()];
-            sum += parts.shares(eta, y, terms);
-            let mut residuals = [T::zero(); CHUNK];
-            let residuals = &mut residuals[..y.len()];
-            for ((residual, eta), &y) in residuals.iter_mut().zip(&mut *eta).zip(y) {
-                *residual = y - *eta;
-                *eta = T::zero();
-            }
-            for (k, shares) in terms.chunks_exact_mut(y.len()).enumerate() {
+            let blocks = y.len().div_ceil(LANES);
+            let terms = &mut terms[..count * blocks];
+            let residuals = &mut [T::zero(); CHUNK][..y.len()];
+            vectorised(
+                #[inline(always)]
+                || {
+                    for ((residual, eta), &y) in residuals.iter_mut().zip(&mut *eta).zip(y) {
+                        *residual = y - *eta;
+                        *eta = T::zero();
+                    }
+                },
+            );
+            sum += parts.shares(residuals, terms);
+            for (k, shares) in terms.chunks_exact_mut(blocks).enumerate() {
                 let (shift, rate) = (T::of(parts.shifts[k]), T::of(1.0 / parts.noises[k]));
                 let [pull, of_noise, share] = sums_over_rows(
                     eta,
                     residuals,
-                    shares,
+                    &mut shares.as_flattened_mut()[..y.len()],
                     #[inline(always)]
                     |eta, residual, share| {
                         let z = (residual - shift) * rate;
-                        let pull = *share * z * rate;
+                        let weighted = *share * z;
+                        let pull = weighted * rate;
                         *eta += pull;
-                        [pull, *share * (z * z - T::one()), *share]
+                        [pull, weighted * z - *share, *share]
                     },
                 );
                 of_shifts[k] += pull;

@@ -6,7 +6,7 @@ use rand_distr::{Distribution, StandardUniform};
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
-use super::elementary::{CHUNK, raise, sum, sum_of_logs, vectorised};
+use super::elementary::{CHUNK, LANES, shares, vectorised};
 use super::family::Family;
 use super::listed::{Listed, Observed};
 use super::{Design, with_options};
@@ -49,48 +49,50 @@ impl Family for Multinomial {
         _slopes: &mut [f64],
     ) -> f64 {
         let (rows, mut found) = (y.len(), 0.0);
+        let mut terms = vec![[T::zero(); LANES]; self.classes.len() * CHUNK / LANES];
         for first in (0..rows).step_by(CHUNK) {
             let own = first..rows.min(first + CHUNK);
             let y = &y[own.clone()];
-            let (mut top, mut total) = ([T::zero(); CHUNK], [T::zero(); CHUNK]);
-            let (top, total) = (&mut top[..y.len()], &mut total[..y.len()]);
-            for line in eta.chunks_exact(rows) {
-                raise(top, &line[own.clone()]);
-            }
-            // e^(η − top) of the first class, whose η is 0, and of the others.
-            total.copy_from_slice(top);
-            T::exp_of_negated(total, T::one());
-            let mut of_seen = [T::zero(); CHUNK];
-            let of_seen = &mut of_seen[..y.len()];
-            of_seen.copy_from_slice(top);
-            for (k, line) in eta.chunks_exact_mut(rows).enumerate() {
-                let (line, class) = (&mut line[own.clone()], T::of((k + 1) as f64));
-                let rows = line.iter_mut().zip(&*top).zip(y).zip(&mut *of_seen);
+            let blocks = y.len().div_ceil(LANES);
+            let terms = &mut terms[..self.classes.len() * blocks];
+            // Less that of the class that was seen, so that no large numbers are left that cancel.
+            let seen = &mut [T::zero(); CHUNK][..y.len()];
+            for (k, eta) in eta.chunks_exact(rows).enumerate() {
+                let (class, eta) = (T::of((k + 1) as f64), &eta[own.clone()]);
                 vectorised(
                     #[inline(always)]
                     || {
-                        for (((eta, &top), &y), of_seen) in rows {
-                            *eta = top - *eta;
-                            *of_seen = if y == class { *eta } else { *of_seen };
+                        for ((seen, &eta), &y) in seen.iter_mut().zip(eta).zip(y) {
+                            *seen += if y == class { eta } else { T::zero() };
                         }
                     },
                 );
-                T::exp_of_negated(line, T::one());
-                vectorised(
-                    #[inline(always)]
-                    || total.iter_mut().zip(&*line).for_each(|(total, &x)| *total += x),
-                );
             }
-            found -= sum(of_seen) + sum_of_logs(total);
-            for (k, line) in eta.chunks_exact_mut(rows).enumerate() {
+            let (base, others) = terms.split_at_mut(blocks);
+            vectorised(
+                #[inline(always)]
+                || {
+                    let base = base.as_flattened_mut().iter_mut();
+                    base.zip(&*seen).for_each(|(term, &seen)| *term = -seen);
+                    for (line, eta) in others.chunks_exact_mut(blocks).zip(eta.chunks_exact(rows)) {
+                        let terms = line.as_flattened_mut().iter_mut();
+                        for ((term, &eta), &seen) in terms.zip(&eta[own.clone()]).zip(&*seen) {
+                            *term = eta - seen;
+                        }
+                    }
+                },
+            );
+            found -= shares(terms, y.len());
+            let shares = terms.chunks_exact(blocks).skip(1);
+            for (k, (eta, shares)) in eta.chunks_exact_mut(rows).zip(shares).enumerate() {
                 let class = T::of((k + 1) as f64);
-                let rows = line[own.clone()].iter_mut().zip(&*total).zip(y);
+                let rows = eta[own.clone()].iter_mut().zip(shares.as_flattened()).zip(y);
                 vectorised(
                     #[inline(always)]
                     || {
-                        for ((eta, &total), &y) in rows {
+                        for ((eta, &share), &y) in rows {
                             let seen = if y == class { T::one() } else { T::zero() };
-                            *eta = seen - *eta / total;
+                            *eta = seen - share;
                         }
                     },
                 );

@@ -6,7 +6,7 @@ use rand_distr::{Distribution, Gamma};
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
-use super::elementary::{CHUNK, log_of_one_plus, sums_over_rows};
+use super::elementary::{CHUNK, log_of_one_plus, sums_over_rows, write_decays};
 use super::family::{Family, digamma, log_exponential};
 use super::listed::{Listed, Observed};
 use super::{Design, poisson, with_options};
@@ -45,10 +45,12 @@ impl Family for NegativeBinomial {
         let mut sum = 0.0;
         for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
             let decays = &mut [T::zero(); CHUNK][..y.len()];
-            for (decay, eta) in decays.iter_mut().zip(&*eta) {
-                *decay = (*eta + log_alpha).abs();
-            }
-            T::exp_of_negated(decays, T::one());
+            write_decays(
+                eta,
+                decays,
+                #[inline(always)]
+                |eta| eta + log_alpha,
+            );
             let [terms, of_eta, logs] = sums_over_rows(
                 eta,
                 y,

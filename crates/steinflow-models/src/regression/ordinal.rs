@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
-use super::elementary::{CHUNK, sum, sum_of_logs, sums_over_rows, vectorised};
+use super::elementary::{CHUNK, count_equal, sum_of_logs, sums_over_rows, write_decays};
 use super::family::{Family, log_exponential};
 use super::listed::{Listed, Observed};
 use super::multinomial::{draw_class, moments_of};
@@ -34,71 +34,61 @@ fn log_probability(below: f64, above: f64) -> f64 {
     log_logistic(above) + log_logistic(-below) + (-(below - above).exp_m1()).ln()
 }
 
-/// Of a chunk of rows: Σ log F(b) F(−a), for the cutpoints a and b around each; η becomes its derivative. Adds those by
-/// the cutpoints, −F(a) and F(−b), and the number of rows to the sums of each class, the first with its sign turned.
-fn between<T: Real>(cutpoints: &[f64], eta: &mut [T], y: &[T], sums: &mut [[f64; 3]]) -> f64 {
-    let (mut below, mut above) = ([T::zero(); CHUNK], [T::zero(); CHUNK]);
-    let (below, above) = (&mut below[..y.len()], &mut above[..y.len()]);
-    for (k, pair) in cutpoints.windows(2).enumerate() {
-        let (class, low, high) = (T::of(k as f64), T::of(pair[0]), T::of(pair[1]));
-        let rows = below.iter_mut().zip(&mut *above).zip(&*eta).zip(y);
-        vectorised(
-            #[inline(always)]
-            || {
-                for (((below, above), &eta), &y) in rows {
-                    *below = if y == class { low - eta } else { *below };
-                    *above = if y == class { high - eta } else { *above };
-                }
-            },
-        );
-    }
-    let (mut of_below, mut of_above) = ([T::zero(); CHUNK], [T::zero(); CHUNK]);
-    let (of_below, of_above) = (&mut of_below[..y.len()], &mut of_above[..y.len()]);
-    for (decays, from) in [(&mut *of_below, &*below), (&mut *of_above, &*above)] {
-        decays.iter_mut().zip(from).for_each(|(decay, x)| *decay = x.abs());
-        T::exp_of_negated(decays, T::one());
-    }
-    let (one, zero) = (T::one(), T::zero());
-    let mut totals = [T::one(); CHUNK];
-    let totals = &mut totals[..y.len()];
-    let mut logs = [T::zero(); CHUNK];
-    let logs = &mut logs[..y.len()];
-    let rows = below.iter().zip(&*above).zip(&mut *of_below).zip(&mut *of_above);
-    let rows = rows.zip(&mut *eta).zip(&mut *totals).zip(&mut *logs);
-    vectorised(
+/// Of rows of one class: Σ log F(b − η) F(η − a) for the cutpoints a and b around it, and its derivatives by them, the
+/// first with its sign turned; η becomes its derivative.
+///
+/// Only the nearer cutpoint needs an exponential. By how much η is beyond it is n, negative where η is between both,
+/// and from there it is −n − (b − a) to the other: F(b − η) F(η − a) = 1/(1 + eⁿ)(1 + x) with x = e^(−n − (b − a)),
+/// which is e^(a − b) times e^(−|n|) or divided by it.
+fn within<T: Real>(cutpoints: [f64; 2], eta: &mut [T], y: &[T]) -> [f64; 3] {
+    let ([below, above], ratio) =
+        (cutpoints.map(T::of), T::of((cutpoints[0] - cutpoints[1]).exp()));
+    let decays = &mut [T::zero(); CHUNK][..y.len()];
+    write_decays(
+        eta,
+        decays,
         #[inline(always)]
-        || {
-            for ((((((&below, &above), of_below), of_above), eta), total), log) in rows {
-                // Copied first: a choice between places, and not between numbers, would be a branch.
-                let (decay_below, decay_above) = (*of_below, *of_above);
-                let (a, b) = (one + decay_below, one + decay_above);
-                *log = if below > zero { -below } else { zero };
-                *log += if above < zero { above } else { zero };
-                *total = a * b;
-                let (from_below, from_above) = (
-                    if below > zero { one } else { decay_below } / a,
-                    if above < zero { one } else { decay_above } / b,
-                );
-                (*of_below, *of_above, *eta) = (from_below, from_above, from_below - from_above);
-            }
+        |eta| {
+            let (over, under) = (eta - above, below - eta);
+            if over > under { over } else { under }
         },
     );
-    for (k, sums) in sums.iter_mut().enumerate() {
-        let class = T::of(k as f64);
-        let of_class = sums_over_rows(
-            of_below,
-            y,
-            of_above,
-            #[inline(always)]
-            |below, y, above| {
-                // A factor is one choice for all three, and loops with one are vectorised well.
-                let own = if y == class { one } else { zero };
-                [*below * own, *above * own, own]
-            },
-        );
-        sums.iter_mut().zip(of_class).for_each(|(sum, own)| *sum += own);
+    let [margins, of_below, of_above] = sums_over_rows(
+        eta,
+        y,
+        decays,
+        #[inline(always)]
+        |eta, _, decay| {
+            let (one, zero, least) = (T::one(), T::zero(), T::min_positive_value());
+            let (over, under, own) = (*eta - above, below - *eta, *decay);
+            let is_over = over > under;
+            let beyond = if is_over { over } else { under };
+            // Where the divisor is 0, so is the ratio. Both are computed: of a choice with a division, the compiler makes
+            // a branch.
+            let inside = ratio / if own < least { least } else { own };
+            let x = if beyond > zero { ratio * own } else { inside };
+            let (near, far) = (one + own, one + x);
+            *decay = near * far;
+            let part = one / *decay;
+            let of_near = if beyond > zero { one } else { own } * far * part;
+            let of_far = x * near * part;
+            let of_above = if is_over { of_near } else { of_far };
+            let of_below = if is_over { of_far } else { of_near };
+            *eta = of_below - of_above;
+            [if beyond > zero { beyond } else { zero }, of_below, of_above]
+        },
+    );
+    [-margins - sum_of_logs(decays), of_below, of_above]
+}
+
+/// Adds derivatives by −∞, c₁, …, ∞ as those by the first cutpoint and by the logarithms of the gaps.
+fn add_slopes(of_cutpoints: &[f64], extras: &[f64], slopes: &mut [f64]) {
+    // A gap moves all cutpoints after it.
+    let mut after = 0.0;
+    for k in (0..extras.len()).rev() {
+        after += of_cutpoints[k + 1];
+        slopes[k] += if k == 0 { after } else { after * extras[k].exp() };
     }
-    sum(logs) - sum_of_logs(totals)
 }
 
 impl Ordinal {
@@ -152,27 +142,38 @@ impl Family for Ordinal {
         slopes: &mut [f64],
     ) -> f64 {
         let cutpoints = Self::cutpoints(extras);
-        // Of the classes, by the cutpoints below and above, and how many rows there are.
-        let mut sums = vec![[0.0; 3]; self.classes.len()];
-        let mut sum = 0.0;
-        for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
-            sum += between(&cutpoints, eta, y, &mut sums);
+        let (mut sum, mut of_cutpoints) = (0.0, vec![0.0; cutpoints.len()]);
+        let mut first = 0;
+        while first < y.len() {
+            let (class, end) = (y[first].as_f64() as usize, y.len().min(first + CHUNK));
+            let own = first..first + count_equal(&y[first..end]);
+            let around = [cutpoints[class], cutpoints[class + 1]];
+            let [value, below, above] = within(around, &mut eta[own.clone()], &y[own.clone()]);
+            sum += value;
+            of_cutpoints[class] -= below;
+            of_cutpoints[class + 1] += above;
+            first = own.end;
         }
-        let mut of_cutpoints = vec![0.0; cutpoints.len()];
-        for (k, [below, above, count]) in sums.into_iter().enumerate() {
-            // F(b) − F(a) = F(b) F(−a) (1 − e^(a − b)): the last factor is that of the class.
-            let gap = cutpoints[k + 1] - cutpoints[k];
-            let of_gap = count / gap.exp_m1();
-            sum += if count > 0.0 { count * (-(-gap).exp_m1()).ln() } else { 0.0 };
-            of_cutpoints[k] -= below + of_gap;
-            of_cutpoints[k + 1] += above + of_gap;
+        add_slopes(&of_cutpoints, extras, slopes);
+        sum
+    }
+
+    fn looks_at_targets(&self) -> bool {
+        true
+    }
+
+    /// Σ log(1 − e^(a − b)), as F(b) − F(a) = F(b) F(−a) (1 − e^(a − b)).
+    fn of_targets(&self, counted: &[(f64, f64)], extras: &[f64], slopes: &mut [f64]) -> f64 {
+        let cutpoints = Self::cutpoints(extras);
+        let (mut sum, mut of_cutpoints) = (0.0, vec![0.0; cutpoints.len()]);
+        for &(class, count) in counted {
+            let class = class as usize;
+            let gap = cutpoints[class + 1] - cutpoints[class];
+            sum += count * (-(-gap).exp_m1()).ln();
+            of_cutpoints[class] -= count / gap.exp_m1();
+            of_cutpoints[class + 1] += count / gap.exp_m1();
         }
-        // A gap moves all cutpoints after it.
-        let mut after = 0.0;
-        for k in (0..extras.len()).rev() {
-            after += of_cutpoints[k + 1];
-            slopes[k] += if k == 0 { after } else { after * extras[k].exp() };
-        }
+        add_slopes(&of_cutpoints, extras, slopes);
         sum
     }
 
@@ -229,5 +230,42 @@ impl Family for Ordinal {
         let cutpoints = Self::cutpoints(extras);
         let pairs = cutpoints.windows(2);
         Some(pairs.map(|pair| log_probability(pair[0] - eta[0], pair[1] - eta[0]).exp()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cutpoints that are close, far apart and farther than any exponential goes, with η beyond and between them.
+    #[test]
+    fn rows_of_a_class_are_sums_of_their_logistic_functions() {
+        fn check<T: Real>(tolerance: f64) {
+            let infinity = f64::INFINITY;
+            let pairs =
+                [[-infinity, 0.5], [-1.0, -0.9], [-1.0, 3.0], [-500.0, 500.0], [0.5, infinity]];
+            for around in pairs {
+                for eta in [-700.0, -499.0, -3.0, -0.95, 0.0, 0.5, 2.5, 40.0, 501.0, 1e4] {
+                    let mut slope = [T::of(eta)];
+                    let eta = slope[0].as_f64();
+                    let found = within(around, &mut slope, &[T::zero()]);
+                    let [below, above] = around.map(|cutpoint| T::of(cutpoint).as_f64() - eta);
+                    let value = log_logistic(above) + log_logistic(-below);
+                    let (of_below, of_above) =
+                        (log_logistic(below).exp(), log_logistic(-above).exp());
+                    let expected = [value, of_below, of_above, of_below - of_above];
+                    let found = [found[0], found[1], found[2], slope[0].as_f64()];
+                    for (found, expected) in found.into_iter().zip(expected) {
+                        let error = (found - expected).abs();
+                        assert!(
+                            error <= tolerance * expected.abs().max(1.0),
+                            "{around:?}, {eta}: {found}"
+                        );
+                    }
+                }
+            }
+        }
+        check::<f64>(1e-13);
+        check::<f32>(1e-6);
     }
 }

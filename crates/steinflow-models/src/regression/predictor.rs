@@ -34,8 +34,9 @@ pub(super) struct Predictor<T> {
     /// o, or nothing where it is 0.
     offset: Vec<T>,
     groups: GroupRows<T>,
-    /// The targets in ascending order and how many rows have each, for a family that looks at them.
-    counted: Option<Vec<(f64, f64)>>,
+    /// For a family that looks at targets: where each row of the data stands, as they are in the order of their targets,
+    /// and how many rows have each.
+    sorted: Option<Sorted>,
     gathered: Pool<Gathered<T>>,
     tiles: Pool<Tile<T>>,
 }
@@ -48,8 +49,15 @@ impl<T: PartialEq> PartialEq for Predictor<T> {
     }
 }
 
+#[derive(Clone, Debug)]
+struct Sorted {
+    places: Vec<usize>,
+    counted: Vec<(f64, f64)>,
+}
+
 /// The rows of a minibatch, in both layouts.
 struct Gathered<T> {
+    places: Vec<usize>,
     rows: Vec<T>,
     columns: Vec<T>,
     target: Vec<T>,
@@ -61,6 +69,7 @@ struct Gathered<T> {
 impl<T> Default for Gathered<T> {
     fn default() -> Self {
         Self {
+            places: Vec::new(),
             rows: Vec::new(),
             columns: Vec::new(),
             target: Vec::new(),
@@ -107,19 +116,27 @@ impl<T: Real> Predictor<T> {
         offset: &[f64],
         looks_at_targets: bool,
     ) -> Self {
-        let rows = design.rows().cast();
+        let mut order: Vec<usize> = (0..target.len()).collect();
+        if looks_at_targets {
+            order.sort_by(|&a, &b| target[a].total_cmp(&target[b]));
+        }
+        let x = design.rows();
+        let rows = Matrix::from_fn(x.rows(), x.cols(), |i, j| T::of(x.row(order[i])[j]));
         let mut columns = Vec::with_capacity(rows.as_slice().len());
         write_columns(rows.as_slice(), rows.cols(), &mut columns);
-        let groups = GroupRows::new(design.terms(), target.len());
-        let cast = |values: &[f64]| values.iter().map(|&x| T::of(x)).collect();
-        let (target, offset): (Vec<T>, Vec<T>) = (cast(target), cast(offset));
-        let counted = looks_at_targets.then(|| {
-            let mut counted = Vec::new();
+        let mut groups = GroupRows::default();
+        groups.gather(&GroupRows::new(design.terms(), target.len()), &order);
+        let in_order = |values: &[f64]| order.iter().map(|&row| T::of(values[row])).collect();
+        let target: Vec<T> = in_order(target);
+        let offset = if offset.is_empty() { Vec::new() } else { in_order(offset) };
+        let sorted = looks_at_targets.then(|| {
+            let (mut places, mut counted) = (vec![0; order.len()], Vec::new());
+            order.iter().enumerate().for_each(|(place, &row)| places[row] = place);
             count(&target, &mut counted);
-            counted
+            Sorted { places, counted }
         });
         let (gathered, tiles) = (Pool::default(), Pool::default());
-        Self { rows, columns, target, offset, groups, counted, gathered, tiles }
+        Self { rows, columns, target, offset, groups, sorted, gathered, tiles }
     }
 
     /// The posterior as text, with a likelihood `real likelihood(real eta, real y, real *slope)`; none where
@@ -167,7 +184,7 @@ impl<T: Real> Predictor<T> {
                 target: &self.target,
                 offset: &self.offset,
                 groups: &self.groups,
-                counted: self.counted.as_deref().unwrap_or_default(),
+                counted: self.sorted.as_ref().map_or(&[], |sorted| &sorted.counted),
                 features,
             },
         };
@@ -215,17 +232,25 @@ impl<T: Real> Predictor<T> {
             return Err(Error::setting("minibatch index", index, remedy));
         }
         let mut gathered = self.gathered.lend();
-        let Gathered { rows, columns, target, offset, groups, counted } = &mut *gathered;
+        let Gathered { places, rows, columns, target, offset, groups, counted } = &mut *gathered;
+        places.clear();
+        places.extend_from_slice(&batch.indices);
+        if let Some(sorted) = &self.sorted {
+            for place in places.iter_mut() {
+                *place = sorted.places[*place];
+            }
+            places.sort_unstable();
+        }
         rows.clear();
         target.clear();
         offset.clear();
-        for &index in &batch.indices {
-            rows.extend_from_slice(self.rows.row(index));
-            target.push(self.target[index]);
-            offset.extend(self.offset.get(index));
+        for &place in &*places {
+            rows.extend_from_slice(self.rows.row(place));
+            target.push(self.target[place]);
+            offset.extend(self.offset.get(place));
         }
-        groups.gather(&self.groups, &batch.indices);
-        if self.counted.is_some() {
+        groups.gather(&self.groups, places);
+        if self.sorted.is_some() {
             count(target, counted);
         }
         write_columns(rows, self.rows.cols(), columns);
@@ -243,11 +268,10 @@ fn write_columns<T: Real>(rows: &[T], dim: usize, columns: &mut Vec<T>) {
     }
 }
 
-/// Writes the numbers in ascending order, and how often each is there.
+/// Writes numbers that ascend once each, and how often they are there.
 fn count<T: Real>(values: &[T], counted: &mut Vec<(f64, f64)>) {
     counted.clear();
     counted.extend(values.iter().map(|x| (x.as_f64(), 1.0)));
-    counted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     counted.dedup_by(|next, before| {
         let is_same = next.0 == before.0;
         before.1 += if is_same { next.1 } else { 0.0 };

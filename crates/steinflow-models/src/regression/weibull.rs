@@ -6,7 +6,7 @@ use rand_distr::{Distribution, Exp1};
 use serde::{Deserialize, Serialize};
 use steinflow::Real;
 
-use super::elementary::{CHUNK, exp, sums_over_rows};
+use super::elementary::{CHUNK, exp, sums_over_rows, vectorised};
 use super::family::{Family, log_exponential};
 use super::listed::{Listed, Observed};
 use super::{Design, with_options};
@@ -47,10 +47,15 @@ impl Family for Weibull {
         let (mut sum, mut events) = (0.0, 0.0);
         for (eta, y) in eta.chunks_mut(CHUNK).zip(y.chunks(CHUNK)) {
             let powers = &mut [T::zero(); CHUNK][..y.len()];
-            for (power, eta) in powers.iter_mut().zip(&mut *eta) {
-                *eta = -*eta * rate;
-                *power = *eta;
-            }
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (power, eta) in powers.iter_mut().zip(&mut *eta) {
+                        *eta = -*eta * rate;
+                        *power = *eta;
+                    }
+                },
+            );
             exp(powers);
             let [terms, of_noise, seen] = sums_over_rows(
                 eta,

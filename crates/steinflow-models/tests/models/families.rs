@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use steinflow::Matrix;
 use steinflow::random::{Purpose, fill_standard_normal, stream};
 use steinflow::run::{Auto, Samples};
+use steinflow::{Matrix, Minibatch};
 use steinflow_models::data::Table;
 use steinflow_models::regression::LinearRegression;
 use steinflow_models::{Describe, Model, ModelSpec, build};
@@ -254,6 +254,21 @@ fn densities_are_those_of_the_textbook_in_units_of_the_table() {
             .collect();
         // Constants apart.
         assert!(excess.iter().all(|x| (x - excess[0]).abs() < 1e-8), "{name}: {excess:?}");
+        // Wherever a model keeps them, the rows of a minibatch are those that it names.
+        let of_rows = |indices: &[usize]| {
+            let terms = indices.iter().map(|&row| {
+                textbook(name, shown.row(0), &[size[row], age[row]], exposure[row], y[row])
+            });
+            let batch = Minibatch { indices: indices.to_vec(), scale: 1.0 };
+            let value = at(&*model, theta.row(0), Some(&batch)).0;
+            (value - terms.sum::<f64>()) / indices.len() as f64
+        };
+        let constant = of_rows(&[0]) - of_rows(&[0, 0]);
+        for rows in [vec![1], vec![17], vec![30, 2], vec![49, 5, 22, 5]] {
+            let (count, found) = (rows.len() as f64, of_rows(&rows));
+            let expected = of_rows(&[0]) + 2.0 * constant * (1.0 / count - 1.0);
+            assert!((found - expected).abs() < 1e-9, "{name}, {rows:?}: {found} and {expected}");
+        }
     }
 }
 
