@@ -69,6 +69,7 @@ impl State {
             let (step, made, phase, integrator, scales, field, clock) = rest;
             let preconditioner =
                 scales.map(|(moments, weight, seen)| Learnt { moments, weight, seen });
+            let state = Arc::new(state);
             Halted { state, step, made, phase, integrator, preconditioner, field, clock }
         }
         let kept = match state {
@@ -95,7 +96,7 @@ impl State {
     /// z = (θ, r, …) of every particle; a copy.
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(either!(&self.kept, at => array(py, at.state.clone())?.into_any()))
+        Ok(either!(&self.kept, at => array(py, Matrix::clone(&at.state))?.into_any()))
     }
 
     /// One block of the state of every particle; a copy.
@@ -126,12 +127,8 @@ impl State {
     }
 }
 
-/// The user's answer to the first question of a call, and a function for further ones.
-#[derive(Default)]
-struct Answers {
-    given: Mutex<Option<Py<PyTuple>>>,
-    function: Mutex<Option<Py<PyAny>>>,
-}
+/// The user's function, where there is one.
+type Function = Arc<Mutex<Option<Py<PyAny>>>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -139,7 +136,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A target that the user answers for.
 struct Asked {
-    answers: Arc<Answers>,
+    function: Function,
     dim: usize,
 }
 
@@ -155,19 +152,15 @@ impl<T: Number> LogDensity<T> for Asked {
         log_density: &mut [T],
         score: MatMut<'_, T>,
     ) -> Result<()> {
-        let given = lock(&self.answers.given).take();
         Python::attach(|py| {
-            let function = lock(&self.answers.function).as_ref().map(|own| own.clone_ref(py));
-            let answer = match (given, function) {
-                (Some(given), _) => given.into_bound(py).into_any(),
-                (None, Some(function)) => function.bind(py).call1((aligned_copy(py, theta)?,))?,
-                (None, None) => {
-                    let remedy = "a step of it asks for more than one gradient, and you gave one: give \
-                                  the sampler the function, or take the integrator `splitting` or `euler`";
-                    let error = Error::setting("integrator", "the one of this sampler", remedy);
-                    return Err(crate::errors::to_python(error));
-                }
+            let function = lock(&self.function).as_ref().map(|own| own.clone_ref(py));
+            let Some(function) = function else {
+                let remedy = "a step of it asks for more than one gradient, and you gave one: give \
+                              the sampler the function, or take the integrator `splitting` or `euler`";
+                let error = Error::setting("integrator", "the one of this sampler", remedy);
+                return Err(crate::errors::to_python(error));
             };
+            let answer = function.bind(py).call1((aligned_copy(py, theta)?,))?;
             copy_answer(&answer, log_density, score)
         })
         .map_err(from_python)
@@ -177,7 +170,7 @@ impl<T: Number> LogDensity<T> for Asked {
 /// A run under way, kept so that the next step need not begin from nothing.
 struct Held<T: Number> {
     stepper: run::Stepper<'static, T>,
-    answers: Arc<Answers>,
+    function: Function,
     raised: Option<Raised>,
     /// The number of the state that it is in; 0 for none.
     at: u64,
@@ -288,8 +281,8 @@ impl Stepper {
     fn make<T: Kind>(&self, py: Python<'_>, theta: Matrix<T>, seed: u64) -> PyResult<Held<T>> {
         let config = self.config.get();
         let (dynamics, raised) = config.own_dynamics::<T>(py)?;
-        let (answers, shape) = (Arc::<Answers>::default(), (theta.rows(), theta.cols()));
-        let target = Asked { answers: Arc::clone(&answers), dim: theta.cols() };
+        let (function, shape) = (Function::default(), (theta.rows(), theta.cols()));
+        let target = Asked { function: Arc::clone(&function), dim: theta.cols() };
         let field = config.own_field(py, theta.cols())?;
         let mut complete = config.complete.clone();
         complete.seed = seed;
@@ -306,7 +299,7 @@ impl Stepper {
                 }
             }
         });
-        Ok(Held { stepper: stepper.map_err(refused)?, answers, raised, at: 0, shape, seed })
+        Ok(Held { stepper: stepper.map_err(refused)?, function, raised, at: 0, shape, seed })
     }
 
     fn go_on<T: Kind>(
@@ -347,13 +340,18 @@ impl Stepper {
             Answer::Given(pair) => (Some(pair), None),
             Answer::Function(function) => (None, Some(function)),
         };
-        *lock(&held.answers.given) = given;
-        *lock(&held.answers.function) = function;
+        *lock(&held.function) = function;
         let stepper = &mut held.stepper;
         let is_elsewhere = held.at != state.id;
         let found = compute(py, || {
             if is_elsewhere {
                 stepper.go_to(at)?;
+            }
+            if let Some(given) = given {
+                stepper.answer(|log_density, score| {
+                    Python::attach(|py| copy_answer(given.bind(py), log_density, score))
+                        .map_err(from_python)
+                })?;
             }
             work(stepper)
         });

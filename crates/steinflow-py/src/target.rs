@@ -5,6 +5,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use rayon::prelude::*;
 use steinflow::ensemble::Widened;
 use steinflow::run::WarmMoments;
 use steinflow::{LogDensity, MatMut, MatRef, Minibatch, Result};
@@ -14,6 +15,9 @@ use steinflow_models::Model;
 use crate::arrays::{Number, aligned_copy};
 use crate::built_in::BuiltIn;
 use crate::errors::{from_python, refused};
+
+/// Numbers of an answer that one thread copies at a time.
+const COPIED: usize = 1 << 16;
 
 /// What is asked to be sampled.
 #[derive(FromPyObject)]
@@ -188,7 +192,10 @@ fn copy<T: Number>(
     let view = array.as_array();
     // A slice where the memory is in row order; that of NumPy's array would be one in column order too.
     match view.as_slice() {
-        Some(values) => out.copy_from_slice(values),
+        Some(values) => {
+            let parts = out.par_chunks_mut(COPIED).zip(values.par_chunks(COPIED));
+            parts.for_each(|(out, values)| out.copy_from_slice(values));
+        }
         None => out.iter_mut().zip(view).for_each(|(out, value)| *out = *value),
     }
     Ok(())
@@ -210,7 +217,10 @@ fn copy_beside<T: Number>(leaves: &[Bound<'_, PyAny>], out: &mut MatMut<'_, T>) 
         };
         for (i, row) in view.outer_iter().enumerate() {
             let out = &mut out.row_mut(i)[first..last];
-            out.iter_mut().zip(row).for_each(|(out, value)| *out = *value);
+            match row.to_slice() {
+                Some(values) => out.copy_from_slice(values),
+                None => out.iter_mut().zip(row).for_each(|(out, value)| *out = *value),
+            }
         }
         first = last;
     }

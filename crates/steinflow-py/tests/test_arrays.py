@@ -58,11 +58,11 @@ def test_particles_are_read_where_they_are(rng):
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such account of memory")
 @pytest.mark.parametrize("method, blocks", [("svgd", 1), ("sghmc-stein", 2), ("sgnht-stein", 3)])
 def test_a_large_network_takes_few_copies(method, blocks):
-    """Particles, scores, their copy, what is read; states before and after, and the sampler's own."""
+    """Scores and the sampler's own, and states before and after; beginning takes a copy more."""
     command = [sys.executable, NETWORKS, "--peak-of", method]
     command += ["--particles", "10", "--weights", "1000000"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert 2 < float(done.stdout) < 4.5 + 3 * blocks
+    assert 2 < float(done.stdout) < 3 + 2 * blocks
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)

@@ -109,7 +109,8 @@ pub trait Field<T: Real = f64>: Send {
 /// A field at one instant, once that is known which joins coordinates: the kernel. What is left to do acts on each
 /// coordinate alone, so that in many dimensions a strip of them can be worked on while it is in a cache.
 pub trait ByCoordinate<T: Real>: Send + Sync {
-    /// As [`Field::velocity`], of the coordinates that `at` has.
+    /// As [`Field::velocity`], of the coordinates that `at` has. Of the state it has the blocks that M reads for those
+    /// in `moving`, and any numbers in place of others.
     fn velocity(&self, at: &Evaluated<'_, T>, moving: &[usize], velocity: &mut Matrix<T>);
 }
 

@@ -23,7 +23,7 @@ use crate::engine::{Scratch, all_finite, rows_per_task, vectorised};
 use crate::field::{Draw, Field};
 use crate::precondition::{Preconditioner, RootMeanSquare};
 use crate::team::{Alone, Team};
-use crate::{Error, LogDensity, MatRef, Matrix, Minibatch, Real, Result};
+use crate::{Error, LogDensity, MatMut, MatRef, Matrix, Minibatch, Real, Result};
 
 /// Particles under way. [`crate::Sampler`] drives one; take it yourself to write your own loop.
 pub struct System<'a, T: Real> {
@@ -63,7 +63,8 @@ pub struct System<'a, T: Real> {
 
 /// Where the particles are and what the target says there: all that a step can spoil.
 struct Configuration<T> {
-    state: Matrix<T>,
+    /// Written to by [`own`]: somebody else may hold it.
+    state: Arc<Matrix<T>>,
     log_density: Vec<T>,
     score: Matrix<T>,
     batches: u64,
@@ -164,7 +165,7 @@ impl<'a, T: Real> System<'a, T> {
             batch_size: None,
             minibatch: None,
             at: Configuration {
-                state,
+                state: Arc::new(state),
                 log_density: vec![T::zero(); count],
                 score: Matrix::zeros(count, dim),
                 batches: 0,
@@ -199,11 +200,16 @@ impl<'a, T: Real> System<'a, T> {
 
     /// The particles z = (θ, r, …), `N × (blocks · dim)`.
     pub fn state(&self) -> MatRef<'_, T> {
-        self.at.state.as_ref()
+        (*self.at.state).as_ref()
     }
 
     /// Replaces the particles, auxiliary variables included.
     pub fn set_state(&mut self, state: Matrix<T>) -> Result<()> {
+        self.share_state(Arc::new(state))
+    }
+
+    /// As [`System::set_state`], of particles that somebody else keeps; they are copied when they are moved.
+    pub(crate) fn share_state(&mut self, state: Arc<Matrix<T>>) -> Result<()> {
         if (state.rows(), state.cols()) != (self.at.state.rows(), self.at.state.cols()) {
             return Err(Error::Shape {
                 what: "the new state",
@@ -214,6 +220,11 @@ impl<'a, T: Real> System<'a, T> {
         self.at.state = state;
         self.versions.changed_everywhere();
         Ok(())
+    }
+
+    /// The particles as they now are, for somebody who keeps them.
+    pub(crate) fn shared_state(&self) -> Arc<Matrix<T>> {
+        Arc::clone(&self.at.state)
     }
 
     /// The blocks of A and C.
@@ -289,8 +300,24 @@ impl<'a, T: Real> System<'a, T> {
         }
         // Whatever goes wrong from here on, the score is that of nothing.
         self.score_of = None;
-        let theta = if is_theta { state.as_ref() } else { self.theta.value.as_ref() };
+        let theta = if is_theta { (**state).as_ref() } else { self.theta.value.as_ref() };
         self.target.evaluate(theta, batch, log_density, score.as_mut())?;
+        self.take_answer(batch.map(|_| self.at.batches))
+    }
+
+    /// Lets somebody write log π and the score who knows them already: the target is not asked.
+    pub(crate) fn answer(
+        &mut self,
+        write: impl FnOnce(&mut [T], MatMut<'_, T>) -> Result<()>,
+    ) -> Result<()> {
+        self.score_of = None;
+        write(&mut self.at.log_density, self.at.score.as_mut())?;
+        self.take_answer(self.score_key().1)
+    }
+
+    /// Checks what log π and the score now are, and takes them for those of θ and this minibatch.
+    fn take_answer(&mut self, batch: Option<u64>) -> Result<()> {
+        let dim = self.structure.dim();
         self.gradients += 1;
         let is_bad = |particle: usize| {
             !self.at.log_density[particle].is_finite() || !all_finite(self.at.score.row(particle))
@@ -308,7 +335,7 @@ impl<'a, T: Real> System<'a, T> {
             preconditioner.learn(&self.at.score);
             self.versions.scale = self.versions.next();
         }
-        self.score_of = Some((self.versions.blocks[THETA], batch.map(|_| self.at.batches)));
+        self.score_of = Some((self.versions.blocks[THETA], batch));
         Ok(())
     }
 
@@ -317,7 +344,7 @@ impl<'a, T: Real> System<'a, T> {
     pub fn with_preconditioner(mut self, rule: RootMeanSquare) -> Result<Self> {
         rule.validate()?;
         self.at.preconditioner = Some(Preconditioner::new(rule, self.structure.dim()));
-        self.scaled = Some(Cached { of: None, value: self.at.state.clone() });
+        self.scaled = Some(Cached { of: None, value: Matrix::clone(&self.at.state) });
         Ok(self)
     }
 
@@ -362,7 +389,7 @@ impl<'a, T: Real> System<'a, T> {
         }
         self.locals.of = None;
         let size = self.structure.blocks() * dim;
-        let state = self.scaled.as_ref().map_or(&self.at.state, |scaled| &scaled.value);
+        let state = self.scaled.as_ref().map_or(&*self.at.state, |scaled| &scaled.value);
         let scale = self.at.preconditioner.as_ref().map(Preconditioner::scale);
         let (at, dynamics, operator) = (&self.at, &*self.dynamics, &self.operator);
         let Locals { coefficients, divergence, curl_divergence } = &mut self.locals.value;
@@ -415,7 +442,7 @@ impl<'a, T: Real> System<'a, T> {
         let scaled = self.scaled.as_ref();
         let evaluated = Evaluated {
             operator: &self.operator,
-            state: scaled.map_or(&self.at.state, |scaled| &scaled.value).as_ref(),
+            state: scaled.map_or(&*self.at.state, |scaled| &scaled.value).as_ref(),
             coefficients: coefficients.as_ref(),
             versions: scaled.and_then(|scaled| scaled.of.as_ref()).unwrap_or(&self.versions.blocks),
             address: Draw { seed: self.seed, index: self.step },
@@ -490,6 +517,22 @@ impl<'a, T: Real> System<'a, T> {
         let (step, step_size) = (self.step, self.step_size);
         Error::NonFinite { what, value, particle, step, step_size }
     }
+}
+
+/// The particles, to be written to: a copy of one's own where somebody else holds them.
+fn own<T: Real>(state: &mut Arc<Matrix<T>>) -> &mut Matrix<T> {
+    if Arc::get_mut(state).is_none() {
+        // By all threads, into memory that nobody has to fill with zeros first.
+        const SOME: usize = 64;
+        let (parts, rest) = state.as_slice().as_chunks::<SOME>();
+        let mut copy = Vec::with_capacity(parts.len() + 1);
+        parts.par_iter().with_min_len(rows_per_task(SOME)).copied().collect_into_vec(&mut copy);
+        let mut copy = copy.into_flattened();
+        copy.extend_from_slice(rest);
+        let copy = Matrix::from_vec(copy, state.rows(), state.cols());
+        *state = Arc::new(copy.expect("as many numbers as there were"));
+    }
+    Arc::get_mut(state).expect("made just now")
 }
 
 /// Writes what A and C are at particle `i`: coefficients after a leading 1, ∇·C, and ∇·(A + C) where A varies. The

@@ -22,6 +22,7 @@ mod resume;
 mod run_loop;
 mod same_target;
 mod stein_discrepancy;
+mod stepper;
 mod strips;
 mod verdict;
 mod warm_up;

@@ -149,7 +149,8 @@ pub(super) fn survey(
     let mut known = Known::default();
     ledger.until(CLIMBED);
     let tops = unless_spent(known.add_particles(view, &rows))?;
-    if let Some(tops) = tops {
+    // Where particles have run away so far that rounding takes them out of all numbers, none is anywhere.
+    if let Some(tops) = tops.filter(|_| !known.modes.is_empty()) {
         if let Some(seed) = seed {
             found.search = search(view, &mut known, &tops, seed, &mut ledger)?;
         }

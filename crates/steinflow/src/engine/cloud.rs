@@ -28,13 +28,13 @@ const ROWS_PER_TASK: usize = 4;
 const SERIAL_PRODUCTS: usize = 1 << 20;
 /// From this many coordinates on, few particles are worked on in strips of coordinates.
 const MANY_COORDINATES: usize = 1024;
-/// Numbers of a strip: with what is computed from them, they stay in the second cache.
+/// Numbers of a strip, all blocks: with what is computed from them, they stay in the second cache.
 const STRIP_NUMBERS: usize = 1 << 14;
 
-/// How many coordinates of few particles are worked on at a time; `None` where all are.
-pub(crate) fn strip_width(count: usize, dim: usize) -> Option<usize> {
+/// How many coordinates of a block of few particles are worked on at a time; `None` where all are.
+pub(crate) fn strip_width(count: usize, blocks: usize, dim: usize) -> Option<usize> {
     let is_wide = count <= MOST_KEPT && dim >= MANY_COORDINATES;
-    is_wide.then(|| (STRIP_NUMBERS / count).next_multiple_of(SUMS))
+    is_wide.then(|| (STRIP_NUMBERS / (count * blocks)).next_multiple_of(SUMS))
 }
 
 /// See the module's documentation.
@@ -63,7 +63,7 @@ impl<T: Real> Cloud<T> {
     pub(crate) fn new(count: usize, blocks: usize, dim: usize) -> Self {
         let nothing =
             || Block { centred_version: 0, squares_version: 0, squares: Matrix::zeros(0, 0) };
-        let kept = if strip_width(count, dim).is_some() { 0 } else { blocks * dim };
+        let kept = if strip_width(count, blocks, dim).is_some() { 0 } else { blocks * dim };
         Self {
             count,
             dim,
@@ -139,6 +139,7 @@ impl<T: Real> Cloud<T> {
         out: &mut Matrix<T>,
     ) {
         let (dim, first) = (self.dim, blocks.start);
+        let width = strip_width(self.count, self.blocks.len(), dim);
         for index in blocks {
             let block = &mut self.blocks[index];
             if block.squares_version != block.centred_version {
@@ -146,7 +147,7 @@ impl<T: Real> Cloud<T> {
                 if block.squares.rows() != self.count {
                     block.squares = Matrix::zeros(self.count, self.count);
                 }
-                match strip_width(self.count, dim) {
+                match width {
                     Some(width) => squares_by_strips(state, columns, width, &mut block.squares),
                     None => squared_distances(self.centred.as_ref(), columns, &mut block.squares),
                 }
@@ -184,7 +185,7 @@ pub(crate) fn centre<T: Real>(
         return vectorised(
             #[inline(always)]
             || {
-                let means = means(state, columns.clone());
+                let means = means(state.rows(), |i| &state.row(i)[columns.clone()]);
                 for (i, row) in rows.enumerate() {
                     subtract(&state.row(i)[columns.clone()], &means, &mut row[columns.clone()]);
                 }
@@ -210,7 +211,7 @@ pub(crate) fn centre<T: Real>(
             || {
                 for first in strip.clone().step_by(SUMS) {
                     let some = first..strip.end.min(first + SUMS);
-                    let means = means(state, some.clone());
+                    let means = means(state.rows(), |i| &state.row(i)[some.clone()]);
                     for (i, row) in rows.iter_mut().enumerate() {
                         let out = &mut row[first - strip.start..some.end - strip.start];
                         subtract(&state.row(i)[some.clone()], &means, out);
@@ -221,17 +222,21 @@ pub(crate) fn centre<T: Real>(
     });
 }
 
-/// Writes the particles minus the mean of every column, for a strip that is in a cache.
-pub(crate) fn write_centred<T: Real>(points: MatRef<'_, T>, centred: &mut Matrix<T>) {
-    let width = points.cols();
+/// Writes some columns of the particles minus their mean, for a strip that is in a cache.
+pub(crate) fn write_centred<'p, T: Real + 'p>(
+    points: impl Fn(usize) -> &'p [T],
+    columns: Range<usize>,
+    centred: &mut Matrix<T>,
+) {
+    let (count, width) = (centred.rows(), centred.cols());
     vectorised(
         #[inline(always)]
         || {
-            for first in (0..width).step_by(SUMS) {
-                let some = first..width.min(first + SUMS);
-                let means = means(points, some.clone());
+            for first in columns.clone().step_by(SUMS) {
+                let some = first..columns.end.min(first + SUMS);
+                let means = means(count, |i| &points(i)[some.clone()]);
                 for (i, row) in centred.as_mut_slice().chunks_exact_mut(width).enumerate() {
-                    subtract(&points.row(i)[some.clone()], &means, &mut row[some.clone()]);
+                    subtract(&points(i)[some.clone()], &means, &mut row[some.clone()]);
                 }
             }
         },
@@ -240,10 +245,10 @@ pub(crate) fn write_centred<T: Real>(points: MatRef<'_, T>, centred: &mut Matrix
 
 /// The means of at most [`SUMS`] columns.
 #[inline(always)]
-fn means<T: Real>(state: MatRef<'_, T>, columns: Range<usize>) -> [T; SUMS] {
+fn means<'p, T: Real + 'p>(count: usize, part: impl Fn(usize) -> &'p [T]) -> [T; SUMS] {
     let mut means = [T::zero(); SUMS];
-    for i in 0..state.rows() {
-        let row = &state.row(i)[columns.clone()];
+    for i in 0..count {
+        let row = part(i);
         if let Some(row) = row.first_chunk::<SUMS>() {
             for lane in 0..SUMS {
                 means[lane] += row[lane];
@@ -254,7 +259,7 @@ fn means<T: Real>(state: MatRef<'_, T>, columns: Range<usize>) -> [T; SUMS] {
             }
         }
     }
-    let share = T::of(1.0 / state.rows() as f64);
+    let share = T::of(1.0 / count as f64);
     means.map(|sum| share * sum)
 }
 
@@ -325,7 +330,7 @@ fn squares_by_strips<T: Real>(
             for (i, row) in strip.as_mut_slice().chunks_exact_mut(some.len()).enumerate() {
                 row.copy_from_slice(&points.row(i)[some.clone()]);
             }
-            products.add(&strip);
+            products.add(count, some.len(), |i| strip.row(i));
         }
         products
     };
@@ -354,13 +359,15 @@ impl<T: Real> Products<T> {
         Self { sums: zeros(), of_strip: zeros(), centred: Matrix::zeros(0, 0) }
     }
 
-    /// Takes another strip of all particles into account.
-    pub(crate) fn add(&mut self, strip: &Matrix<T>) {
-        let (count, width) = (strip.rows(), strip.cols());
+    /// Takes another strip of so many coordinates of all particles into account.
+    pub(crate) fn add<'p>(&mut self, count: usize, width: usize, strip: impl Fn(usize) -> &'p [T])
+    where
+        T: 'p,
+    {
         if self.centred.cols() != width {
             self.centred = Matrix::zeros(count, width);
         }
-        write_centred(strip.as_ref(), &mut self.centred);
+        write_centred(strip, 0..width, &mut self.centred);
         lower_products(self.centred.as_ref(), 0..width, 0..count, &mut self.of_strip);
         let (sums, of_strip) = (&mut self.sums, &self.of_strip);
         vectorised(

@@ -139,7 +139,11 @@ impl<T: Real> ByCoordinate<T> for KnownKernel<T> {
         let (count, moved) = (at.state.rows(), velocity.cols());
         let width = moved + at.operator.width();
         let mut points = at.scratch.matrix(count, at.state.cols());
-        write_centred(at.state, &mut points);
+        // What M does not read is not looked at.
+        for block in at.operator.blocks_read(moving, Terms::All) {
+            let columns = block * at.operator.dim()..(block + 1) * at.operator.dim();
+            write_centred(|i| at.state.row(i), columns, &mut points);
+        }
         let parts = [Part { drifts: true, rates: &self.rates }];
         let acting = Acting { moving, terms: self.terms, curl: T::one(), pulled: Vec::new() };
         let (mut rhs, mut sums) =
@@ -208,8 +212,9 @@ impl<T: Real> Field<T> for Stein {
 
     fn by_coordinate(&mut self, at: &Evaluated<'_, T>) -> Result<Option<Box<dyn ByCoordinate<T>>>> {
         let is_plain = self.kernel.radial.slope_is_value() && self.kernel.affine == 0.0;
-        let is_halved = self.curl == CurlForm::Symmetrised && at.operator.curl_varies();
-        let is_wide = strip_width(at.state.rows(), at.operator.dim()).is_some();
+        let operator = at.operator;
+        let is_halved = self.curl == CurlForm::Symmetrised && operator.curl_varies();
+        let is_wide = strip_width(at.state.rows(), operator.blocks(), operator.dim()).is_some();
         if !is_wide || !is_plain || is_halved || self.interactions.is_some() {
             return Ok(None);
         }

@@ -5,12 +5,15 @@
 //! score is asked for, and with one gradient does the end of a step and the beginning of the next. The moves
 //! are those of [`Sampler::run`], and so are their bits.
 
+use std::mem;
+use std::sync::Arc;
+
 use super::resampling::Clock;
 use super::{NonFinitePolicy, Phase, Sampler, place};
 use crate::flow::{Parts, system};
 use crate::precondition::Learnt;
 use crate::system::System;
-use crate::{Error, Matrix, Real, Result};
+use crate::{Error, MatMut, Matrix, Real, Result};
 
 /// A run under way, on this machine's processor.
 ///
@@ -35,7 +38,7 @@ use crate::{Error, Matrix, Real, Result};
 ///     by_hand.step()?;
 /// }
 /// by_hand.finish()?;
-/// assert_eq!(by_hand.halted().state, sampler().run()?.state);
+/// assert_eq!(*by_hand.halted().state, sampler().run()?.state);
 /// # Ok::<(), steinflow::Error>(())
 /// ```
 pub struct Stepper<'a, T: Real> {
@@ -48,13 +51,15 @@ pub struct Stepper<'a, T: Real> {
     made: Option<usize>,
     /// The phase of the last step that was begun.
     phase: usize,
+    /// Whether the particles' score has been given.
+    is_answered: bool,
 }
 
 /// Where a run has halted, as plain data: it waits for the score of its particles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Halted<T> {
-    /// z = (θ, r, …), `N × (blocks · dim)`.
-    pub state: Matrix<T>,
+    /// z = (θ, r, …), `N × (blocks · dim)`. The run goes on in memory of its own for as long as this is kept.
+    pub state: Arc<Matrix<T>>,
     /// Steps that are finished.
     pub step: u64,
     /// Moves that are made of the step under way, if one is.
@@ -105,11 +110,25 @@ impl<'a, T: Real> Sampler<'a, T> {
             step: 0,
             made: None,
             phase: 0,
+            is_answered: false,
         })
     }
 }
 
 impl<T: Real> Stepper<'_, T> {
+    /// Takes log densities and scores of the particles from somebody who knows them, for whatever is done next:
+    /// that does not ask the target then, unless for particles that it has moved.
+    pub fn answer(
+        &mut self,
+        write: impl FnOnce(&mut [T], MatMut<'_, T>) -> Result<()>,
+    ) -> Result<()> {
+        let (_, step_size) = self.scheduled();
+        self.system.begin_step(self.step, step_size);
+        self.system.answer(write)?;
+        self.is_answered = true;
+        Ok(())
+    }
+
     /// Asks the target about the particles, finishes the step under way, and begins the next.
     ///
     /// θ is then where it is after one step more; momenta may wait for the score there.
@@ -129,8 +148,10 @@ impl<T: Real> Stepper<'_, T> {
     pub fn finish(&mut self) -> Result<()> {
         let (phase, step_size) = self.scheduled();
         self.system.begin_step(self.step, step_size);
-        self.system.outdate_score();
-        self.system.evaluate_target()?;
+        if !mem::take(&mut self.is_answered) {
+            self.system.outdate_score();
+            self.system.evaluate_target()?;
+        }
         let Some(made) = self.made.take() else { return Ok(()) };
         self.system.begin_part(made, false);
         self.phases[phase].integrator.step(&mut self.system, step_size)?;
@@ -161,7 +182,7 @@ impl<T: Real> Stepper<'_, T> {
     pub fn halted(&self) -> Halted<T> {
         let (preconditioner, field) = self.system.memory();
         Halted {
-            state: self.system.state().copied(),
+            state: self.system.shared_state(),
             step: self.step,
             made: self.made,
             phase: self.phase,
@@ -180,7 +201,7 @@ impl<T: Real> Stepper<'_, T> {
         if halted.phase >= self.phases.len() {
             return Err(Error::ForeignState { whose: "any run" });
         }
-        self.system.set_state(halted.state.clone())?;
+        self.system.share_state(Arc::clone(&halted.state))?;
         self.system.recall(halted.preconditioner.as_ref(), &halted.field)?;
         for (index, phase) in self.phases.iter_mut().enumerate() {
             let memory: &[f64] = if index == halted.phase { &halted.integrator } else { &[] };
@@ -190,6 +211,7 @@ impl<T: Real> Stepper<'_, T> {
             clock.set(halted.clock);
         }
         (self.step, self.made, self.phase) = (halted.step, halted.made, halted.phase);
+        self.is_answered = false;
         Ok(())
     }
 

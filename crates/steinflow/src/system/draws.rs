@@ -1,6 +1,6 @@
 //! What a system draws at random: auxiliary variables and minibatches.
 
-use super::System;
+use super::{System, own};
 use crate::dynamics::{Structure, THETA};
 use crate::random::{Purpose, fill_standard_normal, stream};
 use crate::{Error, Matrix, Minibatch, Real, Result};
@@ -9,7 +9,7 @@ impl<T: Real> System<'_, T> {
     /// Draws the auxiliary variables afresh from their Gaussians; `index` names the draw, and 0 is
     /// that of the start.
     pub fn resample_auxiliaries(&mut self, index: u64) {
-        auxiliaries(&mut self.at.state, &self.structure, self.seed, index);
+        auxiliaries(own(&mut self.at.state), &self.structure, self.seed, index);
         let auxiliaries: Vec<usize> = (THETA + 1..self.structure.blocks()).collect();
         self.versions.changed(&auxiliaries);
     }

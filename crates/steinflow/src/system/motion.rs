@@ -1,8 +1,10 @@
 //! Moving: velocities become displacements, and displacements new positions.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
-use super::{Configuration, System};
+use super::{Configuration, System, own};
 use crate::dynamics::THETA;
 use crate::engine::{rows_per_task, sum_of_squares, vectorised};
 use crate::field::Draw;
@@ -76,7 +78,7 @@ impl<T: Real> System<'_, T> {
             let remedy = "take a deterministic field, or Euler or symmetric splitting";
             return Err(Error::setting("field", "a field with noise", remedy));
         }
-        let before = self.at.state.clone();
+        let before = Arc::clone(&self.at.state);
         let mut half = self.velocity(moving)?;
         scale(&mut half, 0.5 * dt);
         self.displace(moving, &half)?;
@@ -96,7 +98,7 @@ impl<T: Real> System<'_, T> {
     pub fn advance_implicitly(&mut self, moving: &[usize], dt: f64) -> Result<()> {
         /// The map contracts by about dt/2 an iteration.
         const MOST: usize = 60;
-        let before = self.at.state.clone();
+        let before = Matrix::clone(&self.at.state);
         let mut velocity = self.velocity(moving)?;
         // Far below what steps get wrong, and above what rounding does.
         let rounding = T::epsilon().as_f64().powf(0.7);
@@ -123,7 +125,7 @@ impl<T: Real> System<'_, T> {
     }
 
     pub(super) fn put_back(&mut self, before: &Matrix<T>, moved: &[usize]) {
-        self.at.state.clone_from(before);
+        own(&mut self.at.state).clone_from(before);
         self.versions.changed(moved);
     }
 
@@ -164,6 +166,7 @@ impl<T: Real> System<'_, T> {
         let factor = T::of(factor);
         let frozen = &self.frozen;
         let size = state.cols();
+        let follows = size > dim && self.theta.of == Some(self.versions.blocks[THETA]);
         let mut squares = vec![0.0; displacement.rows() * moving.len()];
         let move_row = |(((i, row), theta), squares): Row<'_, T>| -> Option<(usize, f64)> {
             if frozen[i] {
@@ -178,13 +181,13 @@ impl<T: Real> System<'_, T> {
                 if !add(own, moved, factor, scale) && bad.is_none() {
                     bad = own.iter().find(|x| !x.is_finite()).map(|x| (i, x.as_f64()));
                 }
-                if block == THETA && size > dim {
+                if block == THETA && follows {
                     theta.copy_from_slice(own);
                 }
             }
             bad
         };
-        let bad = state
+        let bad = own(state)
             .as_mut_slice()
             .par_chunks_mut(size)
             .enumerate()

@@ -1,6 +1,6 @@
 //! Going back: what a system can be put back to, after a bad step or in another process.
 
-use super::System;
+use super::{System, own};
 use crate::precondition::Learnt;
 use crate::{Error, MatMut, MatRef, Matrix, Real, Result};
 
@@ -77,7 +77,7 @@ impl<T: Real> System<'_, T> {
     pub(crate) fn save(&self) -> Saved<T> {
         let (preconditioner, field) = self.memory();
         Saved {
-            state: self.at.state.clone(),
+            state: Matrix::clone(&self.at.state),
             log_density: self.at.log_density.clone(),
             score: self.at.score.clone(),
             batches: self.at.batches,
@@ -90,7 +90,7 @@ impl<T: Real> System<'_, T> {
     pub(crate) fn restore(&mut self, saved: &Saved<T>) -> Result<()> {
         saved.check(self.frozen.len(), self.structure.dim(), self.structure.blocks())?;
         self.recall(saved.preconditioner.as_ref(), &saved.field)?;
-        self.at.state.clone_from(&saved.state);
+        own(&mut self.at.state).clone_from(&saved.state);
         self.at.log_density.clone_from(&saved.log_density);
         self.at.score.clone_from(&saved.score);
         self.at.batches = saved.batches;

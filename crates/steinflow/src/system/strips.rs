@@ -5,12 +5,13 @@
 //! cache: nothing of the size of the particles is written but the particles.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::motion::add;
-use super::{Configuration, System, write_locals};
-use crate::dynamics::{Auxiliary, Dynamics, Evaluated, Operator, Point, THETA};
+use super::{Configuration, System, own, write_locals};
+use crate::dynamics::{Auxiliary, Dynamics, Evaluated, Operator, Point, THETA, Terms};
 use crate::engine::{Borrowed, Products, Scratch, strip_width, strips_of_a_part, sum_of_squares};
 use crate::field::{ByCoordinate, Draw};
 use crate::precondition::Preconditioner;
@@ -24,6 +25,8 @@ struct Strips<'s, T: Real> {
     dim: usize,
     blocks: usize,
     moving: &'s [usize],
+    /// The blocks that the velocity depends on.
+    read: Vec<usize>,
     field: &'s dyn ByCoordinate<T>,
     operator: &'s Operator<T>,
     dynamics: &'s dyn Dynamics<T>,
@@ -40,7 +43,7 @@ struct Strips<'s, T: Real> {
 
 /// The particles, apart from what [`Strips`] reads.
 struct Movable<'s, T> {
-    state: &'s mut Matrix<T>,
+    state: &'s mut Arc<Matrix<T>>,
     theta: &'s mut Matrix<T>,
     /// The state in the preconditioner's coordinates, if there is one.
     scaled: Option<&'s Matrix<T>>,
@@ -69,7 +72,9 @@ impl<T: Real> System<'_, T> {
         moving: &[usize],
     ) -> Result<Option<Box<dyn ByCoordinate<T>>>> {
         let (count, dim) = (self.frozen.len(), self.structure.dim());
-        if strip_width(count, dim).is_none() || !self.structure.acts_by_coordinate() {
+        if strip_width(count, self.structure.blocks(), dim).is_none()
+            || !self.structure.acts_by_coordinate()
+        {
             return Ok(None);
         }
         self.refresh_particles(moving)?;
@@ -85,10 +90,15 @@ impl<T: Real> System<'_, T> {
         let Configuration { state, log_density, score, preconditioner, .. } = &mut self.at;
         let (dim, blocks) = (self.structure.dim(), self.structure.blocks());
         let strips = Strips {
-            width: strip_width(state.rows(), dim).unwrap_or(dim),
+            width: strip_width(state.rows(), blocks, dim).unwrap_or(dim),
             dim,
             blocks,
             moving,
+            // What varies may depend on anything.
+            read: match self.operator.width() {
+                1 => self.operator.blocks_read(moving, Terms::All),
+                _ => (0..blocks).collect(),
+            },
             field,
             operator: &self.operator,
             dynamics: &*self.dynamics,
@@ -138,16 +148,19 @@ impl<T: Real> System<'_, T> {
         let is_asked_for = |block: &usize| self.scaled.is_none() && known.is_asked_for(*block);
         let asked: Vec<usize> = moving.iter().copied().filter(is_asked_for).collect();
         drop(known);
+        // Of a state that is θ alone there is no other copy, and one that is not current is not kept so.
+        let follows = blocks > 1
+            && moving.contains(&THETA)
+            && self.theta.of == Some(self.versions.blocks[THETA]);
 
         let (strips, Movable { state, theta, scaled, frozen }) = self.strips(field, moving);
         let count = frozen.len();
         let mut cuts: Vec<Strip<'_, T>> = strips
-            .cut(state)
+            .cut(own(state))
             .into_iter()
             .map(|(columns, own)| Strip { columns, own, copy: Vec::new() })
             .collect();
-        // Of a state that is θ alone there is no other copy.
-        if blocks > 1 && moving.contains(&THETA) {
+        if follows {
             let copies = strips.cut(theta).into_iter();
             cuts.iter_mut().zip(copies).for_each(|(cut, (_, copy))| cut.copy = copy);
         }
@@ -180,12 +193,8 @@ impl<T: Real> System<'_, T> {
                         copy.copy_from_slice(x);
                     }
                 }
-                let mut strip = strips.scratch.matrix(count, columns.len());
                 for (&block, products) in asked.iter().zip(&mut products) {
-                    for i in 0..count {
-                        strip.row_mut(i).copy_from_slice(own[i * blocks + block]);
-                    }
-                    products.add(&strip);
+                    products.add(count, columns.len(), |i| &*own[i * blocks + block]);
                 }
             }
             Ok(Moved { squares, bad, products })
@@ -207,7 +216,7 @@ impl<T: Real> System<'_, T> {
         }
         let mut cloud = self.scratch.cloud(count, blocks, dim);
         for (&block, parts) in asked.iter().zip(&products) {
-            cloud.learn(self.at.state.as_ref(), block, self.versions.blocks[block], parts);
+            cloud.learn((*self.at.state).as_ref(), block, self.versions.blocks[block], parts);
         }
         Ok(squares)
     }
@@ -230,7 +239,7 @@ impl<T: Real> Strips<'_, T> {
             .collect()
     }
 
-    /// The states of all particles in a strip, as `part(i, block)` has them.
+    /// What is read of the states of all particles in a strip, as `part(i, block)` has them.
     fn gather<'p>(
         &self,
         columns: &Range<usize>,
@@ -241,8 +250,10 @@ impl<T: Real> Strips<'_, T> {
     {
         let width = columns.len();
         let mut z = self.scratch.matrix(self.log_density.len(), self.blocks * width);
-        for (slot, out) in z.as_mut_slice().chunks_exact_mut(width).enumerate() {
-            out.copy_from_slice(part(slot / self.blocks, slot % self.blocks));
+        for (i, row) in z.as_mut_slice().chunks_exact_mut(self.blocks * width).enumerate() {
+            for &block in &self.read {
+                row[block * width..(block + 1) * width].copy_from_slice(part(i, block));
+            }
         }
         z
     }

@@ -9,7 +9,7 @@
 //! ∇·v is known in closed form. What is beyond it needs the whole of A, N·d columns of it, and is left out where those are
 //! many: it changes the acceptance of a stretch by far less than the steps themselves do.
 
-use super::System;
+use super::{System, own};
 use crate::{Matrix, Real, Result};
 
 /// Numbers that move in all particles together, up to which A is computed.
@@ -39,7 +39,7 @@ impl<T: Real> System<'_, T> {
     /// log |det(I + A)| − log |det(I − A)| − 2 tr A, with A by central differences: cubic in A, and so in their errors.
     fn beyond_divergence(&mut self, moving: &[usize], dt: f64) -> Result<f64> {
         let (count, dim) = (self.at.state.rows(), self.structure.dim());
-        let midpoint = self.at.state.clone();
+        let midpoint = Matrix::clone(&self.at.state);
         let step = T::epsilon().cbrt();
         // A column a row.
         let mut columns: Vec<Vec<f64>> = Vec::with_capacity(count * moving.len() * dim);
@@ -47,7 +47,7 @@ impl<T: Real> System<'_, T> {
             for place in moving.iter().flat_map(|block| block * dim..(block + 1) * dim) {
                 let mut shifted = |by: T| {
                     self.put_back(&midpoint, moving);
-                    self.at.state.row_mut(i)[place] += by;
+                    own(&mut self.at.state).row_mut(i)[place] += by;
                     self.velocity(moving)
                 };
                 let (up, down) = (shifted(step)?, shifted(-step)?);

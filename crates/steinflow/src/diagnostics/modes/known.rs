@@ -44,14 +44,18 @@ impl Known {
     pub(super) fn add_particles(&mut self, view: &View<'_>, rows: &[usize]) -> Result<Ends> {
         let own = Matrix::from_fn(rows.len(), view.own.cols(), |i, j| view.own.row(rows[i])[j]);
         let tops = climb(view, own, SHORT)?;
-        let mut leads_to = vec![0; rows.len()];
+        let mut leads_to = vec![None; rows.len()];
         for k in tops.highest_first() {
-            leads_to[k] = self.add(view, tops.points.row(k), tops.log_density[k], false)?;
-            self.modes[leads_to[k]].climbers += 1;
+            let mode = self.add(view, tops.points.row(k), tops.log_density[k], false)?;
+            self.modes[mode].climbers += 1;
+            leads_to[k] = Some(mode);
         }
-        self.climbed.extend(rows);
-        self.own_density.extend(&tops.begun_at);
-        self.leads_to.extend(leads_to);
+        // Those that are nowhere have no mode.
+        for (k, mode) in leads_to.into_iter().enumerate().filter_map(|(k, m)| Some((k, m?))) {
+            self.climbed.push(rows[k]);
+            self.own_density.push(tops.begun_at[k]);
+            self.leads_to.push(mode);
+        }
         Ok(tops)
     }
 
