@@ -240,6 +240,14 @@ fn particles_that_have_run_away_altogether_have_diverged() -> Result<()> {
         assert_eq!(found.verdict, Verdict::Diverged, "{gone}: {}", found.headline);
         assert!(weigh_modes(&target, theta.as_ref()).is_err());
     }
+    // Finite where they are, and not where rounding puts them: no one may be left to climb.
+    let wall = PerParticle::new(1, |theta: &[f64], score: &mut [f64]| {
+        score[0] = -1.0;
+        if theta[0].abs().fract() == 0.0 { -theta[0].abs() } else { f64::NEG_INFINITY }
+    });
+    let integers = Matrix::from_fn(50, 1, |i, _| (3 * i * i) as f64 - 1000.0);
+    assert_ne!(judge_cloud(&wall, &integers)?.verdict, Verdict::Trust);
+    assert!(weigh_modes(&wall, integers.as_ref()).is_err());
     Ok(())
 }
 

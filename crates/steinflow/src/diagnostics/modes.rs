@@ -94,7 +94,7 @@ pub fn search_modes<T: Real>(
     let (theta, log_density, score) = around(&target, particles)?;
     let view = View::new(&target, &theta, &score);
     let found = survey(&view, &log_density, Some(seed), false)?.search;
-    let found = found.expect("as many evaluations as it takes are allowed");
+    let found = found.ok_or_else(|| nowhere("too far out"))?;
     Ok(ModeSearch { evaluations: target.points(), ..found })
 }
 
@@ -106,7 +106,7 @@ pub fn weigh_modes<T: Real>(
     let target = Counted::new(target);
     let (theta, log_density, score) = around(&target, particles)?;
     let found = survey(&View::new(&target, &theta, &score), &log_density, None, true)?.modes;
-    Ok(found.expect("as many evaluations as it takes are allowed"))
+    found.ok_or_else(|| nowhere("too far out"))
 }
 
 fn around<T: Real>(
@@ -117,13 +117,15 @@ fn around<T: Real>(
         Matrix::from_fn(particles.rows(), particles.cols(), |i, j| particles.row(i)[j].as_f64());
     let (log_density, score) = target.at(&theta)?;
     match log_density.iter().chain(score.as_slice()).find(|x| !x.is_finite()) {
-        Some(bad) => Err(Error::setting(
-            "a log density or score of the particles",
-            bad,
-            "modes are looked for where all are finite",
-        )),
+        Some(bad) => Err(nowhere(bad)),
         None => Ok((theta, log_density, score)),
     }
+}
+
+/// As many evaluations as it takes are allowed, so that nothing else keeps particles from climbing.
+fn nowhere(found: impl std::fmt::Display) -> Error {
+    let remedy = "modes are looked for from where both are finite";
+    Error::setting("a log density or score of the particles", found, remedy)
 }
 
 /// What was found around particles; none of what was not asked for, or of what there were too few evaluations for.
