@@ -31,10 +31,9 @@ impl Outlying {
             let total: f64 = squares.iter().sum();
             squares.into_iter().fold(0.0, f64::max) / total.max(f64::MIN_POSITIVE)
         };
-        let square = bound_of_largest(particles * draws.cols(), TAIL).powi(2);
         Self {
             share: (0..draws.cols()).map(share_in).fold(0.0, f64::max),
-            allowed: (square / (particles as f64 - 1.0 + square)).max(NEGLIGIBLE_SHARE),
+            allowed: largest_share(particles, draws.cols()).max(NEGLIGIBLE_SHARE),
         }
     }
 
@@ -44,6 +43,20 @@ impl Outlying {
     }
 }
 
+/// The largest share of draws of a Gaussian, by Grubbs: t²/(n − 2 + t²), with t of Student's distribution with n − 2
+/// degrees of freedom. One or two draws may have all.
+fn largest_share(particles: usize, dim: usize) -> f64 {
+    if particles < 3 {
+        return 1.0;
+    }
+    let (z, degrees) = (bound_of_largest(particles * dim, TAIL), particles as f64 - 2.0);
+    // The beginning of its expansion by 1/degrees.
+    let t = z
+        + (z.powi(3) + z) / (4.0 * degrees)
+        + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * degrees * degrees);
+    t * t / (degrees + t * t)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,14 +64,16 @@ mod tests {
 
     #[test]
     fn draws_of_a_gaussian_are_usual_and_one_far_particle_is_not() {
-        for (count, dim) in [(1, 3), (4, 2), (20, 50), (100, 10), (1000, 1)] {
-            for seed in 0..10 {
+        for (count, dim) in [(4, 2), (5, 3), (20, 50), (100, 10), (1000, 1)] {
+            for seed in 0..30 {
                 let mut draws = random_states(count, dim, seed);
-                assert!(Outlying::of(draws.as_ref(), count).is_usual());
-                // As draws of four particles: a share of each is a quarter or so.
-                assert!(Outlying::of(draws.as_ref(), 4).is_usual());
-                if count > 4 {
-                    draws.row_mut(3)[dim - 1] = 3.0 * (count as f64).sqrt();
+                // As one draw each, and as draws of few particles, each of which has a good share.
+                for particles in [count, 4, 1] {
+                    let found = Outlying::of(draws.as_ref(), particles);
+                    assert!(found.is_usual(), "{count}, {dim}, {particles}: {found:?}");
+                }
+                if count > 5 {
+                    draws.row_mut(3)[dim - 1] = 5.0 * (count as f64).sqrt();
                     assert!(!Outlying::of(draws.as_ref(), count).is_usual());
                 }
             }
