@@ -259,7 +259,7 @@ fn a_folder_of_an_earlier_version_opens() {
     assert!(!run["trace"]["ksd"].as_array().unwrap().is_empty());
     desk.succeed("diagnose old");
     // Twelve particles allow too few evaluations to look for modes in.
-    assert_eq!(desk.read("old/diagnosis.json").matches("\"name\"").count(), 12);
+    assert_eq!(desk.read("old/diagnosis.json").matches("\"name\"").count(), 13);
 }
 
 #[test]
