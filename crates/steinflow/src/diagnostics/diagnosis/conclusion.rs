@@ -198,9 +198,12 @@ impl<T: Real> Subject<'_, T> {
                 say("mend the gradient or the log density: their derivatives must agree");
                 return advice;
             }
-            Verdict::NotConverged | Verdict::MeansOnly
-                if matches!(flaw, Some(Fault::HeavyTails | Fault::Outlying)) =>
-            {
+            Verdict::NotConverged | Verdict::MeansOnly if flaw == Some(Fault::Outlying) => {
+                say(
+                    "describe it by quantiles, or take the default method, auto, which draws until it knows spreads",
+                );
+            }
+            Verdict::NotConverged | Verdict::MeansOnly if flaw == Some(Fault::HeavyTails) => {
                 say("describe it by quantiles, or let it go on: ask for more gradients");
             }
             Verdict::NotConverged | Verdict::MeansOnly if flaw == Some(Fault::Vague) => {
